@@ -12,7 +12,7 @@ import {
 } from './messages.js'
 import type { DesiredMarks } from './node-plan.js'
 
-/** An Event in the terms of events.k8s.io; the caller adds who and about whom. */
+/** What an Event of events.k8s.io says; the caller adds who reports it and about which object. */
 export interface EventWords {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -42,7 +42,7 @@ export const eventFor = (
   return { type, reason, action, note: messageFor(desired, explanation, w) }
 }
 
-/** What the zone's brake holds back. */
+/** What the Event about the zone's brake says. */
 export interface BrakeFacts {
   readonly isOn: boolean
   /** '' for a zone that has no name. */
@@ -50,7 +50,7 @@ export interface BrakeFacts {
   readonly members: number
   readonly unhealthy: number
   readonly limit: number
-  /** Who looks dead. */
+  /** The nodes that look dead. */
   readonly names: readonly string[]
 }
 

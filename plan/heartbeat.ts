@@ -4,7 +4,7 @@ import type { NodeView } from '../core/node.js'
 import { carriesCutMarks } from './node-plan.js'
 import { NOTHING, type NodePlan } from './patch.js'
 
-/** What to do about the age of a vouched node's condition. */
+/** Whether to renew the time of a vouched node's condition now, and when next. */
 export interface HeartbeatStep {
   readonly plan: NodePlan
   /** When it is due, in milliseconds from now; +Infinity when the node does not carry the marks yet. */
@@ -12,9 +12,9 @@ export interface HeartbeatStep {
 }
 
 /**
- * Says again that the peers vouch for the node. Nobody looks at a Lease where `--vouch=taint` is used, so the condition's
- * own time is what shows that somebody still vouches: an admission policy believes it while it is young. `serverTime`
- * is the apiserver's clock in epoch ms, as the times on the Node are.
+ * Renews the time of the condition `PeerHealth` on a node that its peers vouch for. With `--vouch=taint` they renew no Lease,
+ * so this time shows that somebody still vouches: an admission policy believes it while it is young.
+ * @param serverTime the apiserver's clock in epoch ms, as the times on the Node are
  */
 export const heartbeatStep = (
   node: NodeView,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Patch } from './patch.js'
 
-/** What a renewal needs of a Lease; `kube/api.ts` reads it. */
+/** What a renewal needs to know of a Lease. */
 export interface LeaseFacts {
   readonly resourceVersion: string
   readonly renewTime: string | undefined
   readonly leaseDurationSeconds: number | undefined
-  /** Whose write the time is from, and when, by the apiserver's clock; undefined when nobody knows. */
+  /** Who wrote `renewTime` last, and when by the apiserver's clock; undefined when that is not known. */
   readonly renewal: { readonly isByAgent: boolean; readonly at: number } | undefined
 }
 
@@ -19,10 +19,10 @@ export interface LeaseMemory {
   readonly isFirst: boolean
 }
 
-/** Whose turn it is, and when. */
+/** What decides whether this agent renews the Lease now. */
 export interface LeaseTurn {
   readonly now: number
-  /** What the apiserver's clock shows now at least, in epoch ms; undefined when it never said. */
+  /** The apiserver's clock, or a little less, in epoch ms; undefined before it has said what time it is. */
   readonly serverTime: number | undefined
   /** The own rank among the writers for this node. */
   readonly rank: number
@@ -38,7 +38,7 @@ export interface LeaseStep {
   readonly write: { readonly patch: Patch; readonly whenDone: LeaseMemory } | undefined
   /** Until when, by `Clock.now`, its holder's last renewal shows that its link works; −Infinity when it does not. */
   readonly holderUntil: number
-  /** In words: why there is none though it would be time; empty when that is not so. */
+  /** Why nothing is written although a renewal is due; empty otherwise. */
   readonly trouble: string
   /** When to look again. */
   readonly dueAt: number
@@ -47,7 +47,7 @@ export interface LeaseStep {
 const microTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000Z')
 
 const DEFAULT_LEASE_SECONDS = 40
-/** Kubelets renew four times in a Lease's duration: half a time more, and one renewal did not come. */
+/** Kubelets renew after each quarter of a Lease's duration; after one and a half quarters a renewal is missing. */
 const RENEWING_SHARE = 0.375
 
 /** For how long one renewal of the Lease counts. */
@@ -56,7 +56,7 @@ export const lengthMsOf = ({
 }: Pick<LeaseFacts, 'leaseDurationSeconds'>): number =>
   (leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS) * 1_000
 
-/** Until when its holder visibly renews it, by `Clock.now`: both times of the age are the apiserver's. */
+/** Until when, by `Clock.now`, the holder's last renewal counts. Its age is the difference of two times of the apiserver. */
 const holderUntil = (lease: LeaseFacts, { now, serverTime }: LeaseTurn): number => {
   const { renewal } = lease
   if (renewal === undefined || renewal.isByAgent || serverTime === undefined) return -Infinity
@@ -70,9 +70,9 @@ type Renewal = { readonly at: number } | { readonly waitMs: number; readonly tro
 
 /**
  * The control plane remembers the latest time that it saw and takes a Lease as renewed only if it shows a later one. So
- * a renewal goes on from the Lease's own time by what has passed since: it stays in the time of the node's own clock,
- * right or wrong, and the node's next renewal is later than ours. It never passes the apiserver's clock, or a node whose
- * clock is right would not be heard any more. A date that cannot be read is taken as none.
+ * a renewal is the Lease's own time plus what has passed since: it follows the node's own clock, right or wrong, and the
+ * node's next renewal is later than ours. It is never ahead of the apiserver's clock, or the next renewals of a node whose
+ * clock is right would not count. A date that cannot be read is taken as none.
  */
 const renewalOf = (seen: LeaseMemory, { now, serverTime, renewEveryMs }: LeaseTurn): Renewal => {
   if (serverTime === undefined)
@@ -88,8 +88,7 @@ const renewalOf = (seen: LeaseMemory, { now, serverTime, renewEveryMs }: LeaseTu
 
 /**
  * Renew a vouched node's Lease if nobody has: neither its holder, whose link would then be back, nor a writer of a
- * better rank. Whoever renewed it, a change seen here puts the own turn off by a whole period plus the own rank's
- * wait. The first time the writer of rank 0 renews at once. The resourceVersion guards against a renewal in between.
+ * better rank. After any renewal this agent waits for a whole period and the wait of its rank. The first time the writer of rank 0 renews at once. The resourceVersion guards against a renewal in between.
  */
 export const leaseStep = (
   memory: LeaseMemory | undefined,
@@ -105,7 +104,7 @@ export const leaseStep = (
   const wait = (seen.isFirst ? 0 : turn.renewEveryMs) + rank * turn.writerStaggerMs
   const held = holderUntil(lease, turn)
   const nothing = { memory: seen, write: undefined, trouble: '', holderUntil: held }
-  // Its node says that it is cut, and renews all the same.
+  // The node reports that its link is cut, and yet renews.
   if (held > now) return { ...nothing, dueAt: held }
   if (now < seen.changedAt + wait) return { ...nothing, dueAt: seen.changedAt + wait }
   const renewal = renewalOf(seen, turn)

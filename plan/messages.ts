@@ -6,18 +6,18 @@ import type { DesiredMarks } from './node-plan.js'
 import type { TaintBackoff } from './taint-backoff.js'
 import type { VouchEnd } from '../vote/vouch.js'
 
-/** What Kubernetes takes as the note of an Event. */
+/** Longest note of an Event that Kubernetes accepts, in characters. */
 export const NOTE_LIMIT = 1024
-/** Names that an Event spells out. */
+/** How many names an Event lists. */
 export const MOST_NAMES = 8
 
-/** How indices become names and instants become spans. */
+/** What turns indices into names, and instants into lengths of time. */
 export interface Wording {
   readonly nameOf: (index: number) => string
   readonly now: number
 }
 
-/** Cut to what an Event takes; what was cut shows as an ellipsis. */
+/** Cut to NOTE_LIMIT; an ellipsis shows that something is missing. */
 export const shorten = (text: string): string =>
   text.length <= NOTE_LIMIT ? text : `${text.slice(0, NOTE_LIMIT - 1)}…`
 

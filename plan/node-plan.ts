@@ -69,7 +69,7 @@ const conditionOf = (node: NodeView): NodeCondition | undefined =>
 export const carriesCutMarks = (node: NodeView): boolean =>
   conditionOf(node)?.reason === MARKS.vouched.reason
 
-/** Whether we left marks that a healthy node does not carry, so that a configured foreign-looking taint is ours too. */
+/** Whether the node carries marks of ours that a healthy one does not: then a configured taint without our prefix is ours, too. */
 const isMarked = (node: NodeView): boolean => {
   const condition = conditionOf(node)
   return (
@@ -144,7 +144,7 @@ const conditionFor = (node: NodeView, marks: Marks, words: WriteWords): object =
 
 /**
  * Annotations, label and condition in one write: the real apiserver lets metadata change through `nodes/status`. The
- * message is that of the moment when status or reason moved; words alone are no reason to write. A node that is fine
+ * message is written when status or reason change; another message alone is no reason to write. A node that is fine
  * and never carried our condition does not get one.
  */
 const planStatus = (node: NodeView, desired: Written, words: WriteWords): NodePlan => {
@@ -191,8 +191,8 @@ export const planNode = (
 }
 
 /**
- * The control plane already gave up on a vouched node: say once that it is ready. Only Unknown is mended; False was
- * said by the kubelet itself and stays.
+ * Sets Ready of a vouched node to True once the control plane has set it to Unknown. False stays: the kubelet itself
+ * reported it.
  */
 export const planReady = (node: NodeView, words: WriteWords): NodePlan => {
   const ready = node.conditions.find(condition => condition.type === 'Ready')

@@ -5,7 +5,7 @@ export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
 
-/** A patch as data; the shape is what `kube/api.ts` sends. */
+/** A patch as data, in the form that the API client sends. */
 export type Patch =
   | { readonly type: 'json'; readonly operations: readonly PatchOperation[] }
   | { readonly type: 'merge' | 'strategic-merge'; readonly body: Readonly<Record<string, unknown>> }

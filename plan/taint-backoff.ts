@@ -32,8 +32,8 @@ const isUnreachable = (taint: Taint): boolean =>
   taint.key === UNREACHABLE.key && taint.effect === UNREACHABLE.effect
 
 /**
- * SuperEdge's way (`--vouch=taint`): take `unreachable:NoExecute` off a vouched node. Today's control plane puts it
- * back at once while it sees no heartbeat, so each time that it does the wait doubles, up to five minutes. Once the
+ * SuperEdge's way (`--vouch=taint`): take `unreachable:NoExecute` off a vouched node. The control plane puts it
+ * back at once while it sees no heartbeat, so the wait doubles with each removal, up to five minutes. Once the
  * taint has stayed away that long, the backoff is forgotten.
  */
 export const taintStep = (backoff: TaintBackoff, node: NodeView, now: number): TaintStep => {

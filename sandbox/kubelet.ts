@@ -6,16 +6,8 @@ import type { Logger } from '../core/log.js'
 import { parseWith } from '../core/parse.js'
 import { type ApiClient, type Json, makeApiClient } from './api-client.js'
 import { makeCertificate, openHealthz, openKubeletPort, type OpenServer } from './kubelet-server.js'
-import {
-  apiMicroTime,
-  apiTime,
-  type Condition,
-  conditionsOf,
-  LEASES,
-  type LeaseObject,
-  type NodeObject,
-  NODES,
-} from './node-object.js'
+import { NodeLease } from './node-lease.js'
+import { apiTime, type Condition, conditionsOf, type NodeObject, NODES } from './node-object.js'
 
 const listenSchema = v.strictObject({ host: v.string(), port: v.number() })
 
@@ -91,7 +83,7 @@ class SmallKubelet implements Kubelet {
   readonly #servers: readonly [healthz: OpenServer, secure: OpenServer]
   readonly #stopping = new AbortController()
   readonly #loops: Promise<unknown>
-  #lease: LeaseObject | undefined
+  readonly #lease: NodeLease
   #postedAt = -Infinity
 
   constructor(
@@ -104,6 +96,7 @@ class SmallKubelet implements Kubelet {
     this.#seams = seams
     this.#api = api
     this.#servers = servers
+    this.#lease = new NodeLease(options, { ...seams, api, signal: this.#stopping.signal })
     this.#loops = this.#run()
   }
 
@@ -125,7 +118,7 @@ class SmallKubelet implements Kubelet {
   async #run(): Promise<void> {
     await this.#register()
     await Promise.all([
-      this.#every('lease', () => this.#renew()),
+      this.#every('lease', () => this.#lease.renew()),
       this.#every('status', () => this.#postIfNeeded()),
     ])
   }
@@ -176,54 +169,6 @@ class SmallKubelet implements Kubelet {
         trouble = reason
       }
     } while (await sleep(clock, this.#options.renewMs, signal))
-  }
-
-  /** After a conflict (peers may have renewed it), read it again and renew that. */
-  async #renew(): Promise<void> {
-    const path = `${LEASES}/${this.#options.nodeName}`
-    const { signal } = this.#stopping
-    try {
-      this.#lease ??= (await this.#api.get(path, signal)) as LeaseObject
-      this.#lease = (await this.#api.put(path, this.#renewed(this.#lease), signal)) as LeaseObject
-    } catch (error) {
-      this.#lease = undefined
-      const status = error instanceof KubeStatusError ? error.status : 0
-      if (status === 409) await this.#renewFresh(path)
-      else if (status === 404) await this.#makeLease()
-      else throw error
-    }
-  }
-
-  async #renewFresh(path: string): Promise<void> {
-    const { signal } = this.#stopping
-    const fresh = (await this.#api.get(path, signal)) as LeaseObject
-    this.#lease = (await this.#api.put(path, this.#renewed(fresh), signal)) as LeaseObject
-  }
-
-  async #makeLease(): Promise<void> {
-    const { nodeName } = this.#options
-    const lease = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name: nodeName, namespace: 'kube-node-lease' },
-    }
-    this.#lease = (await this.#api.post(
-      LEASES,
-      this.#renewed(lease),
-      this.#stopping.signal,
-    )) as LeaseObject
-  }
-
-  #renewed(lease: Json): Json {
-    const { nodeName, leaseSeconds } = this.#options
-    return {
-      ...lease,
-      spec: {
-        holderIdentity: nodeName,
-        leaseDurationSeconds: leaseSeconds,
-        renewTime: apiMicroTime(this.#seams.clock.wall()),
-      },
-    }
   }
 
   /** Compare with the API: the status may have been set to Unknown while the link was cut. */

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { setMaxListeners } from 'node:events'
 import { type Clock, sleep } from '../core/clock.js'
-import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
-import type { Taint } from '../core/node.js'
 import type { Watching } from '../kube/client/watching.js'
 import type { ApiClient } from './api-client.js'
 import {
@@ -17,6 +15,7 @@ import {
   withNoSchedule,
 } from './lifecycle-rules.js'
 import { LEASES, type LeaseObject, type NodeObject, NODES, readyOf } from './node-object.js'
+import { TaintWriter } from './taint-writer.js'
 
 /** The controller's flags, by the names that kube-controller-manager has for them; all in milliseconds. */
 interface LifecycleOptions {
@@ -42,11 +41,6 @@ export interface Lifecycle {
   stop(): Promise<void>
 }
 
-const ATTEMPTS = 4
-
-/** What writing taints needs to know: the present node → the taints that it should have. */
-type TaintRule = (node: NodeObject) => Taint[] | undefined
-
 /**
  * The node-lifecycle controller: silence makes a node Unknown and taints it, a status of its kubelet clears it.
  * It does what kube-controller-manager 1.36 was measured to do, also where that surprises: a renewed Lease keeps a
@@ -60,6 +54,7 @@ class NodeLifecycle implements Lifecycle {
   readonly #health = new Map<string, NodeHealth>()
   readonly #queue = new Set<string>()
   readonly #stopping = new AbortController()
+  readonly #taints: TaintWriter
   readonly #watches: readonly Watching[]
   readonly #loops: Promise<unknown>[] = []
   readonly #writes = new Set<Promise<unknown>>()
@@ -68,6 +63,7 @@ class NodeLifecycle implements Lifecycle {
   constructor(options: LifecycleOptions, seams: LifecycleSeams) {
     this.#options = options
     this.#seams = seams
+    this.#taints = new TaintWriter({ ...seams, signal: this.#stopping.signal })
     // Each request under way listens to it, and there are as many as nodes.
     setMaxListeners(0, this.#stopping.signal)
     this.#watches = [
@@ -109,7 +105,7 @@ class NodeLifecycle implements Lifecycle {
     this.#nodes.set(name, node)
     const { clock } = this.#seams
     if (withNoSchedule(node, clock.wall()) === undefined) return
-    this.#track(this.#writeTaints(name, now => withNoSchedule(now, clock.wall())))
+    this.#track(this.#taints.write(name, now => withNoSchedule(now, clock.wall())))
   }
 
   #forget(name: string): void {
@@ -165,7 +161,7 @@ class NodeLifecycle implements Lifecycle {
       this.#nodeChanged(next as NodeObject)
       return next as NodeObject
     } catch (error) {
-      this.#complain(name, error)
+      this.#taints.complain(name, error)
       return node
     }
   }
@@ -197,7 +193,7 @@ class NodeLifecycle implements Lifecycle {
       this.#queue.clear()
       await Promise.all(
         nodes.map(node =>
-          this.#writeTaints(node.metadata.name, now => withNoExecute(now, undefined, 0)),
+          this.#taints.write(node.metadata.name, now => withNoExecute(now, undefined, 0)),
         ),
       )
       return
@@ -221,38 +217,9 @@ class NodeLifecycle implements Lifecycle {
   }
 
   #writeNoExecute(name: string): Promise<void> {
-    return this.#writeTaints(name, now =>
+    return this.#taints.write(name, now =>
       withNoExecute(now, evictionKey(now), this.#seams.clock.wall()),
     )
-  }
-
-  /** Read, change, write the taints under the version that was read; the list is one atomic field. */
-  async #writeTaints(name: string, rule: TaintRule): Promise<void> {
-    const { api } = this.#seams
-    const { signal } = this.#stopping
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const node = (await api.get(`${NODES}/${name}`, signal)) as NodeObject
-        const taints = rule(node)
-        if (taints === undefined) return
-        const { resourceVersion } = node.metadata
-        const body = { metadata: { resourceVersion }, spec: { taints } }
-        await api.patch(`${NODES}/${name}`, 'merge', body, signal)
-        return
-      } catch (error) {
-        const isConflict = error instanceof KubeStatusError && error.status === 409
-        if (isConflict && attempt < ATTEMPTS) continue
-        this.#complain(name, error)
-        return
-      }
-    }
-  }
-
-  /** A conflict is settled by the next round, and a node that is gone needs nothing. */
-  #complain(name: string, error: unknown): void {
-    if (this.#stopping.signal.aborted) return
-    if (error instanceof KubeStatusError && [404, 409].includes(error.status)) return
-    this.#seams.log.warn('lifecycle: write failed', { node: name, error: reasonOf(error) })
   }
 
   #track(write: Promise<unknown>): void {

@@ -8,10 +8,11 @@ import type { Logger } from '../core/log.js'
 import { type AgentStatus, type LocalInfo, readLocalInfo, readStatus } from './agent-view.js'
 import { type ApiClient, makeApiClient } from './api-client.js'
 import type { Cut } from './api/link.js'
-import { type ApiServer, type RecordedRequest, startApi } from './api/server.js'
+import { type ApiServer, startApi } from './api/server.js'
 import type { Ended } from './child.js'
 import { type Lifecycle, startLifecycle } from './lifecycle.js'
 import type { NodeObject } from './node-object.js'
+import { recordNodeWrites, type NodeWrite } from './node-writes.js'
 import { createZoneObjects, kubeconfigText } from './zone-objects.js'
 import { clusterPeriods, type Profile, type Vouch, ZoneNode } from './zone-node.js'
 
@@ -40,30 +41,14 @@ interface ZoneSeams {
   readonly log: Logger
 }
 
-/** An agent's change of a Node. */
-export interface NodeWrite {
-  readonly node: string
-  readonly by: string
-  readonly path: string
-}
-
 const agentClient = (node: string): string => `agent:${node}`
 const kubeletClient = (node: string): string => `kubelet:${node}`
 const CONTROLLER = 'node-lifecycle-controller'
-
-const WRITES = ['create', 'update', 'patch', 'delete']
 
 /** How many processes may start at the same time, how long each may take before the next, and how often to look. */
 const START_BATCH = 6
 const START_LIMIT_MS = 10_000
 const START_LOOK_MS = 100
-
-const writeOf = (request: RecordedRequest): NodeWrite | undefined => {
-  const isWrite = WRITES.includes(request.verb) && request.status < 300 && !request.isDryRun
-  if (!isWrite || request.resource !== 'nodes' || !request.client.startsWith('agent:'))
-    return undefined
-  return { node: request.name, by: request.client.slice('agent:'.length), path: request.path }
-}
 
 /** A zone on one machine: the embedded API, the cluster's own parts, and per node a kubelet and an agent. */
 export class Zone {
@@ -164,14 +149,7 @@ export class Zone {
 
   /** Record the agents' writes to Nodes from now on. Returns a function that reads what was recorded so far. */
   recordWrites(): () => readonly NodeWrite[] {
-    const last = this.api.requests.at(-1)
-    return () => {
-      const from = last === undefined ? 0 : this.api.requests.lastIndexOf(last) + 1
-      return this.api.requests
-        .slice(from)
-        .map(writeOf)
-        .filter(write => write !== undefined)
-    }
+    return recordNodeWrites(this.api.requests)
   }
 
   /** Write a kubeconfig for people into the zone's folder. */

@@ -8,7 +8,7 @@ interface Timer {
   cancelled: boolean
 }
 
-/** How a clock gets on. */
+/** How finely a clock moves. */
 export interface Pace {
   /** Timers fire on a grid of so many milliseconds: fewer instants, each for more timers. @default exact */
   readonly gridMs?: number

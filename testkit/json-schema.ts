@@ -80,8 +80,8 @@ const ofObject = (rules: readonly Schema[], value: unknown, path: string, look: 
 }
 
 /**
- * What of `value` breaks the schema, each with its path; empty when all is as it says. Stricter than JSON Schema in one
- * thing: a property that no schema names is told, so that none goes undocumented.
+ * Where and how `value` breaks the schema; empty when it does not. Stricter than JSON Schema in one thing: a property
+ * that no schema names is reported, so that none goes undocumented.
  */
 export const violations = (root: Schema, value: unknown): string[] => {
   const look: Look = (schema, value, path) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Random } from '../core/random.js'
 
-/** Chance that repeats: the same seed gives the same draws (mulberry32). */
+/** Random numbers that repeat: the same seed gives the same draws (mulberry32). */
 export const seededRandom = (seed: number): Random => {
   let state = seed >>> 0
   const next = (): number => {

@@ -13,7 +13,7 @@ import {
 import type { Pair } from '../../testkit/edge/certificates.js'
 import { startEdges, type EdgeProcess } from '../../testkit/edge/edge-process.js'
 import type { EdgeTimes } from '../../testkit/edge/edge-part.js'
-import { clientOf, never, rawType, until } from '../../testkit/kube/grid-stage.js'
+import { clientOf, never, rawType, until } from '../../testkit/kube/raw-objects.js'
 import { openPlane, type BenchPlane } from '../grids/plane.js'
 
 const PATIENCE_MS = 600_000

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { textAt } from '../../testkit/edge/bodies.js'
 import { fileStore } from '../../testkit/edge/store.js'
-import { never, rawType } from '../../testkit/kube/grid-stage.js'
+import { never, rawType } from '../../testkit/kube/raw-objects.js'
 import { cpuMs, memoryOf } from '../agent/proc.js'
 import { percentile, type Row } from '../wrapper/table.js'
 import { Bed, CONFIGMAPS, each, names, patiently, PODS, rest, SHOP, type Edges } from './bed.js'

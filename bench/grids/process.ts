@@ -3,7 +3,7 @@
 import { Child } from '../../sandbox/child.js'
 import { systemClock } from '../../core/clock.js'
 import type { GridsStatusView } from '../../grids/run/status-view.js'
-import { until } from '../../testkit/kube/grid-stage.js'
+import { until } from '../../testkit/kube/raw-objects.js'
 
 const ADDRESS = '127.0.0.1:51008'
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { CoreZone } from '../../testkit/zone/core-zone.js'
-import { memberOf } from '../../testkit/zone/core-zone.js'
+import { memberOf } from '../../testkit/zone/core-agent.js'
 import { VERDICT } from '../../vote/quorum.js'
 import { until, zoneOf, type Cell } from './cell.js'
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { memberOf, type CoreZone } from '../../testkit/zone/core-zone.js'
+import { memberOf } from '../../testkit/zone/core-agent.js'
+import type { CoreZone } from '../../testkit/zone/core-zone.js'
 import { zoneOf, type Cell } from './cell.js'
 
 /** What a zone costs in which nothing happens, and what it imagines. Per node. */

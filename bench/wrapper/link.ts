@@ -4,7 +4,8 @@
 import { systemClock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { createZoneObjects, ZONE_LABEL } from '../../sandbox/zone-objects.js'
-import { API_PORT, type ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { API_PORT } from '../../testkit/control-plane/flags.js'
+import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 import { buildMeter, cutPackets, Meter } from '../../testkit/meter/meter.js'
 import {
   between,

@@ -3,7 +3,7 @@ import type { Grid } from './grid.js'
 import { unitOfLive, type LiveChild } from './live.js'
 import { nameKey } from './name.js'
 import type { GridPlan } from './plan.js'
-import type { Child } from './render.js'
+import type { Child } from './child.js'
 import { GRID_LABEL } from './marks.js'
 
 /** Who owns the object with a wanted child's name. */

@@ -7,7 +7,8 @@ import type { ApplyOperation, Operation } from '../model/decide.js'
 import type { UnitFailure } from '../model/status.js'
 import { UNIT_LABEL } from '../model/marks.js'
 import type { Counters } from './counters.js'
-import type { Executor, Order, Outcome } from './executor.js'
+import type { Executor, Order } from './executor.js'
+import type { Outcome } from './outcome.js'
 import type { GridMemory } from './grid-memory.js'
 import type { GridRecord } from './grid-record.js'
 
@@ -52,7 +53,8 @@ export class Batch {
   stale = 0
   /** The server cannot be written to now: the remaining operations were skipped. */
   unavailable: Unavailable | undefined
-  #isWithheld = false
+  /** The guard was against it: the remaining operations were skipped. */
+  isWithheld = false
   /** `Clock.now` when Nodes were last read from the server. */
   #askedAt = -Infinity
   #failuresInARow = 0
@@ -103,7 +105,7 @@ export class Batch {
   }
 
   get #hasEnded(): boolean {
-    return this.unavailable !== undefined || this.#isWithheld || this.#for.signal.aborted
+    return this.unavailable !== undefined || this.isWithheld || this.#for.signal.aborted
   }
 
   /** Check each template by one dry run before many children are made from it; those of refused templates are left out. */
@@ -141,7 +143,7 @@ export class Batch {
       if (outcome.kind === 'refused' && outcome.status === 400) return undefined
       if (outcome.kind === 'refused' && outcome.reason === 'Refused') return outcome
       if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
-      if (outcome.kind === 'withheld') this.#isWithheld = true
+      if (outcome.kind === 'withheld') this.isWithheld = true
       if (outcome.kind === 'done' || this.#hasEnded) return undefined
     }
     return undefined
@@ -168,7 +170,7 @@ export class Batch {
         return
       case 'withheld':
         // Withheld because of its own unit: that does not concern the others.
-        this.#isWithheld ||= this.#for.guard() !== undefined
+        this.isWithheld ||= this.#for.guard() !== undefined
         this.stale++
         return
       case 'unavailable':

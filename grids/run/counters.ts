@@ -5,7 +5,7 @@ import { Counts, pairsOf } from '../../core/counts.js'
 import { Histogram } from '../../net/metrics-text.js'
 import type { Operation } from '../model/decide.js'
 import type { DriftCause } from '../model/drift.js'
-import type { Outcome } from './executor.js'
+import type { Outcome } from './outcome.js'
 
 /** Seconds: from a grid without differences to thousands of applies. */
 const DURATION_BOUNDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]

@@ -27,12 +27,16 @@ import type { GridRecord } from './grid-record.js'
 import type { WriteLimiter } from './write-limiter.js'
 import { Planner } from './planner.js'
 import { readUnits } from './read-units.js'
+import { DOUBT_MS, resultOf, resultOfStatus, SEEN_MS } from './result.js'
 import { StatusWriter, type StatusResult } from './status-writer.js'
 import type { Tables } from './tables.js'
 import { GridEvents } from './grid-events.js'
 
 export interface ReconcilerSeams {
-  readonly client: Pick<ResourceClient, 'apply' | 'patch' | 'delete' | 'list' | 'serverTime'>
+  readonly client: Pick<
+    ResourceClient,
+    'apply' | 'patch' | 'delete' | 'list' | 'serverTime' | 'storeTrouble'
+  >
   readonly clock: Clock
   readonly log: Logger
   readonly tables: Tables
@@ -48,8 +52,6 @@ export interface ReconcilerOptions {
   readonly graceMs: number
 }
 
-/** Wait before the next look while the watch has not reported our own writes yet. */
-const SEEN_MS = 100
 /** With more operations than this, a status is written before they begin too, since they take a while. */
 const MANY = 32
 
@@ -118,6 +120,8 @@ export class Reconciler {
     const memory = this.#memoryOf(record)
     const pass = { record, memory, signal, guard: this.#guardOf(record) }
     const { reading } = record
+    // What is known may be of another store.
+    if (this.#seams.client.storeTrouble() !== undefined) return { kind: 'done', againMs: DOUBT_MS }
     if (!reading.ok) return this.#invalid(pass, reading.trouble)
     if (!memory.isSettled((kind, version) => tables.hasReached(kind, version)))
       return { kind: 'done', againMs: SEEN_MS }
@@ -166,7 +170,8 @@ export class Reconciler {
     this.#gridEvents.failures(record, memory, after.failures)
     this.#gridEvents.held(record, memory, decision.hold)
     const written = await this.#writeStatus(pass, after)
-    return this.#resultOf(pass, after, batch, written)
+    const isSettled = memory.isSettled((kind, version) => tables.hasReached(kind, version))
+    return resultOf({ batch, written, memory, decision, waitMs, isSettled, now: this.#now() })
   }
 
   /** Epoch ms by the server's clock where known: times in a status must make sense to the next leader. */
@@ -187,7 +192,7 @@ export class Reconciler {
       (previous, at) => invalidStatus({ generation, message: trouble }, previous, at),
       { guard, signal },
     )
-    return workResultOf(written)
+    return resultOfStatus(written)
   }
 
   #writeStatus({ record, memory, guard, signal }: Pass, stands: Stands): Promise<StatusResult> {
@@ -203,34 +208,6 @@ export class Reconciler {
         signal,
       },
     )
-  }
-
-  #resultOf(
-    { memory }: Pass,
-    { decision, waitMs }: Stands,
-    batch: Batch,
-    written: StatusResult,
-  ): WorkResult {
-    const { tables } = this.#seams
-    const { unavailable } = batch
-    if (unavailable !== undefined)
-      return {
-        kind: 'failed',
-        reason: unavailable.message,
-        retryAfterMs: unavailable.retryAfterMs,
-      }
-    const ofStatus = workResultOf(written)
-    if (ofStatus.kind === 'failed') return ofStatus
-    const isSettled = memory.isSettled((kind, version) => tables.hasReached(kind, version))
-    const waits = [
-      ofStatus.againMs,
-      memory.retryMs(decision.operations),
-      waitMs,
-      decision.nextAt === undefined ? undefined : Math.max(0, decision.nextAt - this.#now()),
-      isSettled && batch.done.length === 0 ? undefined : SEEN_MS,
-      memory.staleMs(batch.stale),
-    ].filter(ms => ms !== undefined)
-    return { kind: 'done', ...(waits.length === 0 ? {} : { againMs: Math.min(...waits) }) }
   }
 
   #memoryOf({ key, uid }: GridRecord): GridMemory {
@@ -267,15 +244,4 @@ interface Stands {
   readonly failures: readonly UnitFailure[]
   /** Time until the first deferred deletion; undefined when there is none. */
   readonly waitMs: number | undefined
-}
-
-const workResultOf = (result: StatusResult): WorkResult => {
-  switch (result.kind) {
-    case 'done':
-      return { kind: 'done' }
-    case 'wait':
-      return { kind: 'done', againMs: result.ms }
-    case 'failed':
-      return { kind: 'failed', reason: result.reason, retryAfterMs: result.retryAfterMs }
-  }
 }

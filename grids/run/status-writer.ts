@@ -110,10 +110,9 @@ export class StatusWriter {
   }
 
   /** The status in the watch, or the one that we wrote while the watch has not reported it. */
-  #previous({ key, kind, status }: GridRecord, { lastStatus }: GridMemory): Json {
+  #previous({ key, kind, status }: GridRecord, memory: GridMemory): Json {
     const { tables } = this.#seams
-    if (lastStatus !== undefined && !tables.hasReachedGrid(kind, lastStatus.version))
-      return lastStatus.status
-    return tables.grid(key)?.status ?? status
+    const unseen = memory.unseenStatus(version => tables.hasReachedGrid(kind, version))
+    return unseen ?? tables.grid(key)?.status ?? status
   }
 }

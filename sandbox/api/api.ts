@@ -21,7 +21,8 @@ import * as routes from './routes.js'
 import { Refusal, statusBody, tooLarge, unauthorized } from '../../kube/server/status.js'
 import { Store } from './store.js'
 import { shapeFor, Writer } from './view.js'
-import { parseWatch, Watcher } from './watch.js'
+import { Watcher } from './watch.js'
+import { parseWatch } from './watch-options.js'
 
 /** How the embedded API is run. */
 export interface ApiOptions {

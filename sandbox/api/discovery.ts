@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { groupVersion, type Row } from './registry.js'
+import { groupVersion, type Row } from './row.js'
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 

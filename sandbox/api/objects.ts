@@ -4,12 +4,13 @@ import type { Clock } from '../../core/clock.js'
 import { clusterIps } from './cluster-ip.js'
 import { readApplied } from './fields/applied.js'
 import { claimOf, type Claim } from './fields/claim.js'
-import { readManagers, sameManagers, writeManagers } from './fields/managers.js'
+import { account } from './fields/account.js'
+import { readManagers } from './fields/managers.js'
 import { mergeApplied, withoutFields } from './fields/merge.js'
-import { copyOf, sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
+import { nextState } from './next-state.js'
+import { sameJson, textAt, type JsonMap, type KubeObject } from './object.js'
 import type { ResourcePath } from './paths.js'
 import { patchTrouble, readObject, type Patch } from './read.js'
-import type { Row } from './registry.js'
 import { finalizerOf, removeOrMark } from './removal.js'
 import { scaleOf, withScale } from './scale.js'
 import { served } from './serve.js'
@@ -56,27 +57,9 @@ const suffix = (): string =>
 export const apiTime = (clock: Clock): string =>
   `${new Date(clock.wall()).toISOString().slice(0, 19)}Z`
 
-const EMPTY = { apiVersion: '', kind: '', metadata: { name: '', uid: '' } } as KubeObject
-
-/** An object without its managedFields. */
-const bare = ({ metadata: { managedFields: _, ...metadata }, ...rest }: KubeObject): JsonMap => ({
-  ...rest,
-  metadata,
-})
-
 const refuse = (call: Call, object: KubeObject, old?: KubeObject): void => {
   const causes = [...checkMetadata(object), ...(call.row.check?.(object, old) ?? [])]
   if (causes.length > 0) throw status.invalid(call.row, object.metadata.name, causes)
-}
-
-const spec = ({ metadata: _, status: __, ...rest }: KubeObject): JsonMap => rest
-const allButStatus = ({ status: _, ...rest }: KubeObject): JsonMap => rest
-
-/** Whether a change is one that metadata.generation counts. */
-const counts = ({ generation }: Row, now: KubeObject, old: KubeObject): boolean => {
-  if (generation === 'none') return false
-  const part = generation === 'all' ? allButStatus : spec
-  return !sameJson(part(now), part(old))
 }
 
 /** The writing verbs: what may change, what the server adds, who wins. */
@@ -226,25 +209,12 @@ export class Objects {
     // A new object has no status but for the kinds of old, whose makers say it.
     if (row.status && row.owned !== undefined) delete object['status']
     row.fill?.(object)
-    this.#account(call, undefined, object, claim)
+    account(call, undefined, object, { claim, now: apiTime(this.#clock) })
     row.admit?.(object, () => clusterIps(this.#store.list('services')))
     refuse(call, object)
     if (this.#store.get(row.storage, metadata.namespace, metadata.name) !== undefined)
       throw status.alreadyExists(row, metadata.name)
     return call.dryRun ? object : this.#store.put(row.storage, object)
-  }
-
-  /** Update the managedFields of a new state. */
-  #account(call: Call, old: KubeObject | undefined, object: KubeObject, claim: Claim): void {
-    const { row } = call
-    if (row.owned === undefined) return
-    const { managedFields = old?.metadata['managedFields'] } = object.metadata
-    const before = readManagers(managedFields)
-    const now = apiTime(this.#clock)
-    const after = claim(before, { before: bare(old ?? EMPTY), after: bare(object), now })
-    const known = readManagers(old?.metadata['managedFields'])
-    const isSame = old !== undefined && sameManagers(known, after)
-    object.metadata['managedFields'] = isSame ? old.metadata['managedFields'] : writeManagers(after)
   }
 
   #replace(call: Call, old: KubeObject, next: KubeObject, claim = claimOf(call)): KubeObject {
@@ -259,8 +229,8 @@ export class Objects {
       )
     if (resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion)
       throw status.conflict(row, name)
-    const object = this.#kept(call, old, next)
-    this.#account(call, old, object, claim)
+    const object = nextState(call, old, next)
+    account(call, old, object, { claim, now: apiTime(this.#clock) })
     refuse(call, object, old)
     if (sameJson(object, old)) return old
     if (call.dryRun) return object
@@ -268,30 +238,6 @@ export class Objects {
     if (deletionTimestamp !== undefined && finalizers.length === 0)
       return this.#store.remove(row.storage, object)
     return this.#store.put(row.storage, object)
-  }
-
-  /** The new state, with the fields that this request must not change taken from the old one. */
-  #kept(call: Call, old: KubeObject, next: KubeObject): KubeObject {
-    const { row } = call
-    const base = call.subresource === 'status' ? copyOf(old) : next
-    const metadata =
-      row.isCustom && call.subresource === 'status'
-        ? { ...copyOf(old.metadata), managedFields: next.metadata['managedFields'] }
-        : next.metadata
-    const object: KubeObject = { ...base, metadata }
-    if (call.subresource === 'status') object['status'] = next['status']
-    else if (row.status) object['status'] = old['status']
-    if (object['status'] === undefined) delete object['status']
-    row.fill?.(object)
-    metadata.uid = old.metadata.uid
-    metadata.resourceVersion = old.metadata.resourceVersion
-    metadata.creationTimestamp = old.metadata.creationTimestamp
-    for (const key of ['namespace', 'generateName', 'deletionTimestamp', 'generation']) {
-      if (old.metadata[key] === undefined) Reflect.deleteProperty(metadata, key)
-      else metadata[key] = old.metadata[key]
-    }
-    if (counts(row, object, old)) metadata.generation = (old.metadata.generation ?? 0) + 1
-    return object
   }
 
   /** No controller empties a namespace here: its objects go with it. */

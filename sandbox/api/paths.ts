@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Row } from './registry.js'
+import type { Row } from './row.js'
 import type { Resources } from './resources.js'
 
 /** What a path of the API names. */

@@ -6,7 +6,7 @@ import { jsonPatch } from './patch-json.js'
 import { mergePatch } from './patch-merge.js'
 import { strategicPatch } from './patch-strategic.js'
 import type { ResourcePath } from './paths.js'
-import { groupVersion, type Row } from './registry.js'
+import { groupVersion, type Row } from './row.js'
 import {
   badRequest,
   invalid,

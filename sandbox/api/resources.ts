@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { METADATA_FIELDS, schemaRules } from './fields/field-rules.js'
 import { mapAt, mapsAt, textAt, type JsonMap, type KubeObject } from './object.js'
-import { DEFINITIONS, ROWS, type Row, type ScalePaths } from './registry.js'
+import { DEFINITIONS, ROWS } from './registry.js'
+import type { Row, ScalePaths } from './row.js'
 import type { Store } from './store.js'
 
 const dotted = (jsonPath: string): string => jsonPath.replace(/^\./, '')

@@ -13,11 +13,11 @@ import {
   successBody,
   unsupportedMedia,
 } from '../../kube/server/status.js'
-import type { Row } from './registry.js'
+import type { Row } from './row.js'
 import { SCALE, scaleOf } from './scale.js'
 import type { Store } from './store.js'
 import { shapeFor, type Shape, type Writer } from './view.js'
-import { wantsWatch } from './watch.js'
+import { wantsWatch } from './watch-options.js'
 
 /** A request whose body has been read. */
 export interface Asked {

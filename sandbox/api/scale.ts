@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { badRequest, invalid } from '../../kube/server/status.js'
 import { copyOf, isMap, mapAt, type JsonMap, type KubeObject } from './object.js'
-import { ROWS, type Row } from './registry.js'
+import { ROWS } from './registry.js'
+import type { Row } from './row.js'
 
 /** What a scale is served as. */
 export const SCALE: Row = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JsonMap, KubeObject } from './object.js'
-import { groupVersion, type Row } from './registry.js'
+import { groupVersion, type Row } from './row.js'
 
 /** A stored object as a row serves it. */
 export const served = (row: Row, object: KubeObject): KubeObject => {

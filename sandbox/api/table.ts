@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mapAt, mapsAt, textAt, type KubeObject } from './object.js'
-import type { Row } from './registry.js'
+import type { Row } from './row.js'
 
 /** A column of `kubectl get`: its head, how wide a view shows it (0 always), and what stands in it. */
 interface Column {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { KubeObject } from './object.js'
-import { groupVersion, type Row } from './registry.js'
+import { groupVersion, type Row } from './row.js'
 import { served } from './serve.js'
 import { badRequest, notAcceptable } from '../../kube/server/status.js'
 import { hasTable, tableOf, type RowObject } from './table.js'

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { relative } from 'node:path'
-import process from 'node:process'
 import type { Clock } from '../../core/clock.js'
-import { EdgeHealthError } from '../../core/errors.js'
 import { silentLog } from '../../core/log.js'
-import { addressesFrom, aliasLines, checkPlaces } from '../addresses.js'
 import { makeZone, type Zone } from '../zone.js'
-import { HEALTHZ_PORT, NODE_PORTS, type Profile, SECURE_PORT, type Vouch } from '../zone-node.js'
-import { chooseScenes, describe } from './scenes.js'
+import type { Profile, Vouch } from '../zone-node.js'
+import { describe } from './describe.js'
+import { hints } from './hints.js'
+import { claimPlaces } from './places.js'
+import { chooseScenes } from './scenes.js'
 import type { Ended } from '../child.js'
 import type { Screen } from './screen.js'
-import { SITES_PORTS, ZoneSites } from './sites.js'
+import { ZoneSites } from './sites.js'
 import type { ZoneSnapshot } from './snapshot.js'
 import { type Audience, type ClaimResult, play, type Scene } from './stage.js'
 import { drawResults, drawZone, seconds } from './table.js'
@@ -58,37 +57,6 @@ export interface DemoReport {
   readonly trouble: readonly string[]
 }
 
-/** The machine cannot hold the zone; the message says what to type. */
-class PlaceError extends EdgeHealthError {
-  constructor(message: string) {
-    super('LISTEN', message)
-  }
-}
-
-const claimPlaces = async (options: DemoOptions, platform: string): Promise<readonly string[]> => {
-  const addresses = addressesFrom(options.addressBase, options.nodes)
-  const [{ missing, taken: ofNodes }, { taken: ofSites }] = await Promise.all([
-    checkPlaces(addresses, NODE_PORTS),
-    checkPlaces(addresses.slice(0, 1), SITES_PORTS),
-  ])
-  const taken = [...ofNodes, ...ofSites]
-  if (missing.length > 0) {
-    const how =
-      platform === 'darwin'
-        ? `They last until the next restart; add them with:\n${aliasLines(missing).join('\n')}`
-        : 'Give the loopback interface these addresses, or name others with --address-base.'
-    throw new PlaceError(
-      `this machine has no address ${missing[0]!}${missing.length > 1 ? ' and others' : ''}. ${how}`,
-    )
-  }
-  if (taken.length > 0) {
-    throw new PlaceError(
-      `${taken[0]!} is taken, perhaps by another demo: name free addresses, such as --address-base 127.8.0.11`,
-    )
-  }
-  return addresses
-}
-
 const LINES_SHOWN = 8
 const AGENTS_SHOWN = 3
 
@@ -116,37 +84,6 @@ const explain = (
         .map(line => `  ${line}`),
     ]),
     ...stage.sites.lastLines(LINES_SHOWN),
-  ]
-}
-
-/** The command line that is running now, as the user can type it. */
-const commandOf = (script: string): string => {
-  const near = relative(process.cwd(), script)
-  return `node ${near.startsWith('..') ? script : near}`
-}
-
-const hints = async (zone: Zone, script: string): Promise<readonly string[]> => {
-  const path = await zone.writeKubeconfig()
-  const node = zone.nodes.find(({ state }) => state === 'running') ?? zone.nodes[0]!
-  const dead = zone.nodes.find(({ state }) => state === 'killed')
-  const { address } = node.identity
-  const command = commandOf(script)
-  return [
-    'The zone stays up. Try:',
-    `  ${node.localUrl}/    (a page for a browser)`,
-    `  curl ${node.localUrl}/localinfo    (and /status, /metrics, /healthz, /readyz)`,
-    `  ${command} status --agent ${node.localUrl}`,
-    `  ${command} explain ${(dead ?? zone.nodes.at(-1)!).name} --agent ${node.localUrl}`,
-    `  curl http://${address}:${HEALTHZ_PORT}/healthz; curl -k https://${address}:${SECURE_PORT}/healthz`,
-    `  curl -X POST http://${address}:${HEALTHZ_PORT}/sandbox/sick    (and /sandbox/well)`,
-    `  kubectl --kubeconfig ${path} get nodes`,
-    `  kubectl --kubeconfig ${path} describe node ${node.name}`,
-    `  kubectl --kubeconfig ${path} get events -A`,
-    ...zone.nodes
-      .filter(({ state }) => state === 'running')
-      .slice(-1)
-      .map(last => `  kill -STOP ${last.pids.join(' ')}    (and -CONT: ${last.name})`),
-    'Ctrl-C ends it.',
   ]
 }
 

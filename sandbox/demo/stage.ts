@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
-import type { NodeWrite } from '../zone.js'
+import type { NodeWrite } from '../node-writes.js'
 import type { Vouch } from '../zone-node.js'
 import type { Sites } from './sites.js'
 import type { ZoneSnapshot } from './snapshot.js'

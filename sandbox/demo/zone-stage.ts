@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import type { AgentStatus } from '../agent-view.js'
-import type { NodeWrite, Zone } from '../zone.js'
+import type { NodeWrite } from '../node-writes.js'
+import type { Zone } from '../zone.js'
 import { clusterPeriods, type Profile, type Vouch, type ZoneNode } from '../zone-node.js'
 import type { NodeSnapshot, ZoneSnapshot } from './snapshot.js'
 import type { ZoneSites } from './sites.js'

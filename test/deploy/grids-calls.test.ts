@@ -19,7 +19,8 @@ import {
   statefulSetGrid,
   template,
 } from '../../testkit/kube/grid-objects.js'
-import { GridStage, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage } from '../../testkit/kube/grid-stage.js'
+import { until } from '../../testkit/kube/raw-objects.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
 /** A hang, not a measurement. */

@@ -340,8 +340,8 @@ const removedBy = (line: string, objects: readonly Manifest[]): readonly string[
 }
 
 t.test('the move from earlier names removes what they named, and nothing else', t => {
-  const operations = readFileSync(join(root, 'docs', 'operations.md'), 'utf8')
-  const scripts = moveScripts(operations)
+  const page = readFileSync(join(root, 'docs', 'earlier-names.md'), 'utf8')
+  const scripts = moveScripts(page)
   t.equal(scripts.length, 2)
   const variables = [...scripts[0]!.matchAll(/\b([A-Z]+)=([^\s;]+)/g)]
   const lines = variables

@@ -14,7 +14,7 @@ import { makeNode, makePod, makeReview } from '../../testkit/admission/reviews.j
 import { openWebhookBed, REGISTRATION, SECRET } from '../../testkit/admission/webhook-bed.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 import { grantsOf, idleGrants, rbacAllows } from '../../testkit/deploy/rbac.js'
-import { never, rawType, until } from '../../testkit/kube/grid-stage.js'
+import { never, rawType, until } from '../../testkit/kube/raw-objects.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
 /** A hang, not a measurement. */

@@ -82,8 +82,8 @@ const sectionsOf = (text: string, headings: readonly string[]): string =>
 /** Parts that say what somebody can do, how something was measured, or what another part promises as a whole. */
 const EXPLAINS = [
   '| can write ConfigMaps or the Secret in `edge-system` | change who votes, and the key |',
-  'Measured, not argued: ',
-  ...['| cluster | nodes: ', '| cluster | nodes/status: ', '| `edge-system` | ConfigMaps '],
+  ...['The tests of each promise below: ', 'In the [lab]', 'Other accounts:'],
+  ...['| cluster | nodes: ', '| `edge-system` | ConfigMaps '],
   ...[
     '| `edge-system` | Secret ',
     '| `kube-node-lease` | leases: ',

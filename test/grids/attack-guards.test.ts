@@ -13,7 +13,8 @@ import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid } from '../../testkit/kube/grid-objects.js'
-import { GridStage, never, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage } from '../../testkit/kube/grid-stage.js'
+import { never, until } from '../../testkit/kube/raw-objects.js'
 
 t.setTimeout(120_000)
 

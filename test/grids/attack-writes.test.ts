@@ -8,7 +8,8 @@ import type { ObjectName, ResourceName } from '../../kube/client/resource.js'
 import type { ObjectBody } from '../../kube/client/write.js'
 import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid, template } from '../../testkit/kube/grid-objects.js'
-import { GridStage, never, until } from '../../testkit/kube/grid-stage.js'
+import { GridStage } from '../../testkit/kube/grid-stage.js'
+import { never, until } from '../../testkit/kube/raw-objects.js'
 
 t.setTimeout(120_000)
 

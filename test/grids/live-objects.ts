@@ -3,7 +3,7 @@
 import { isMap, setKey, type JsonMap } from '../../core/json.js'
 import type { Json } from '../../grids/model/grid.js'
 import { parseLiveChild, type LiveChild } from '../../grids/model/live.js'
-import type { Child } from '../../grids/model/render.js'
+import type { Child } from '../../grids/model/child.js'
 
 /** The keys of the lists of maps in what tests render; other lists are atomic. */
 const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chaos cell as data, and what is known after it was played.
 import type { Asked } from './audit.js'
-import { monitorMsOf } from '../../testkit/control-plane/control-plane.js'
+import { monitorMsOf } from '../../testkit/control-plane/flags.js'
 import type { Program } from '../../testkit/control-plane/programs.js'
 import type { Lab } from './lab.js'
 import type { NodeState, View } from './observer.js'

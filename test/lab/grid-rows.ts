@@ -3,14 +3,9 @@
 import { reasonOf } from '../../core/errors.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { gridRows, playGridRow } from '../../testkit/kube/grid-rows.js'
-import {
-  clientOf,
-  GridStage,
-  installCrds,
-  rawType,
-  readCrds,
-  until,
-} from '../../testkit/kube/grid-stage.js'
+import { clientOf, rawType, until } from '../../testkit/kube/raw-objects.js'
+import { GridStage } from '../../testkit/kube/grid-stage.js'
+import { installCrds, readCrds } from '../../testkit/kube/grid-crds.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
 
 const never = new AbortController().signal

@@ -10,7 +10,7 @@ const everyMs = 10_000
 const nodeWith = (...conditions: readonly NodeCondition[]): NodeView => makeNode({ conditions })
 const cut = { type: 'PeerHealth', status: 'True', reason: 'CloudLinkCut' } as const
 
-t.test('a vouched node is vouched for again when its condition has that age', t => {
+t.test('the condition of a vouched node is renewed when it has that age', t => {
   const after = (ms: number, node = nodeWith({ ...cut, lastHeartbeatTime: at })) =>
     heartbeatStep(node, { serverTime: Date.parse(at) + ms, everyMs })
   t.strictSame(after(0), { plan: { kind: 'nothing' }, dueInMs: 10_000 })
@@ -42,7 +42,7 @@ t.test('a vouched node is vouched for again when its condition has that age', t 
   t.end()
 })
 
-t.test('only what stands there is said again', t => {
+t.test('only a node that carries the marks of a cut link has its condition renewed', t => {
   const now = { serverTime: Date.parse(at), everyMs }
   t.equal(heartbeatStep(nodeWith(cut), now).plan.kind, 'status', 'a condition without a time')
   const other = nodeWith({ ...cut, reason: 'PeersReachNode' })

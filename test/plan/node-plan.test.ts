@@ -55,7 +55,7 @@ t.test('which marks a verdict asks for', t => {
   t.end()
 })
 
-t.test('plans', t => {
+t.test('the next write that brings a Node to the desired marks', t => {
   const { node: dead, writes } = settleNode(makeNode({ taints: [foreign] }), 'dead', words, o)
   t.equal(writes, 2, 'one through the status, one for the taints')
   t.strictSame(dead.annotations, { nodeunhealth: 'yes', 'edge-health/reason': 'because' })
@@ -337,7 +337,7 @@ t.test(
   },
 )
 
-t.test('Ready is mended once, and only from Unknown', t => {
+t.test('Ready becomes True once, and only from Unknown', t => {
   const ready = (status: NodeCondition['status']): NodeView =>
     makeNode({ conditions: [{ type: 'Ready', status }] })
   const plan = planReady(ready('Unknown'), words)
@@ -367,7 +367,7 @@ const leaseOf = (renewTime: string | undefined, renewal?: LeaseFacts['renewal'])
 
 const renewalAt = (step: LeaseStep): string | undefined => step.write?.whenDone.renewTime
 
-t.test('Leases are renewed by one, if by nobody else', t => {
+t.test('a Lease is renewed by one agent, if its holder does not renew it', t => {
   const old = leaseOf('2025-12-31T23:59:00.123456Z')
   const first = leaseStep(undefined, old, leaseTurn(0))
   t.strictSame(first.write?.patch, {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { DemoReport } from '../../sandbox/demo/run.js'
 import { eventually, processesWith, startBundle } from '../../testkit/bundle.js'
 import { unpackPackage } from '../../testkit/packed.js'
+import { share } from '../../testkit/share.js'
 
 /** A hang, not a measurement: the machine may be busy. What a scene may take is the demo's own matter. */
 t.setTimeout(300_000)
@@ -86,17 +87,19 @@ const parse = (text: string): DemoReport => JSON.parse(text) as DemoReport
 
 t.test('every scene shows what it claims', async t => {
   const place = placeFor(t, 'demo')
-  const demo = startBundle(t, script, ['demo', '-o', 'json', '--address-base', '127.31.0.11'], {
-    TMPDIR: place,
-  })
+  const all = Object.keys(scenes)
+  const played = share(t, all, 3, 'scenes')
+  const chosen = played.length < all.length ? played.flatMap(name => ['--scene', name]) : []
+  const args = ['demo', '-o', 'json', '--address-base', '127.31.0.11', ...chosen]
+  const demo = startBundle(t, script, args, { TMPDIR: place })
   const { code, out, err, ms } = await demo.ended
   t.equal(code, 0, 'exit code', { diagnostic: code !== 0, stderr: err.slice(-4_000) })
   const report = parse(out)
   t.match(report, { ok: true, interrupted: false, nodes: 5, profile: 'fast', trouble: [] })
   t.strictSame(
     report.scenes.map(({ name }) => name),
-    Object.keys(scenes),
-    'all scenes were played, in order',
+    played,
+    'they were played, in order',
   )
   for (const { name, outcome, claims } of report.scenes) {
     const times = claims.map(({ ms }) => (ms / 1_000).toFixed(1)).join(', ')

@@ -3,7 +3,8 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { addressesFrom, aliasLines, checkPlaces } from '../../sandbox/addresses.js'
 import type { AgentStatus, LocalInfo } from '../../sandbox/agent-view.js'
-import { chooseScenes, describe, SCENES } from '../../sandbox/demo/scenes.js'
+import { describe } from '../../sandbox/demo/describe.js'
+import { chooseScenes, SCENES } from '../../sandbox/demo/scenes.js'
 import { plainScreen, terminalScreen } from '../../sandbox/demo/screen.js'
 import type { NodeSnapshot, ZoneSnapshot } from '../../sandbox/demo/snapshot.js'
 import {
@@ -17,7 +18,7 @@ import {
 } from '../../sandbox/demo/stage.js'
 import { colours, drawResults, drawZone, noColours } from '../../sandbox/demo/table.js'
 import type { Sites, SitesView } from '../../sandbox/demo/sites.js'
-import type { NodeWrite } from '../../sandbox/zone.js'
+import type { NodeWrite } from '../../sandbox/node-writes.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 
 const limits: Limits = {

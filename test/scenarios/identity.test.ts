@@ -2,7 +2,8 @@
 import t from 'tap'
 import { share } from '../../testkit/share.js'
 import { scenario } from '../../testkit/zone/scenario.js'
-import { BRIDGE, type World } from '../../testkit/zone/world.js'
+import { BRIDGE } from '../../testkit/zone/machine.js'
+import type { World } from '../../testkit/zone/world.js'
 
 /** The cluster's Node object says that the node is there. */
 const moveTo = (world: World, index: number, address: string): void => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
-import { memberOf, type CoreZone } from '../../testkit/zone/core-zone.js'
+import { memberOf } from '../../testkit/zone/core-agent.js'
+import type { CoreZone } from '../../testkit/zone/core-zone.js'
 
 /** Who watches the node, and who stands in for it at this moment, as agent `by` knows. */
 const watchersOf = (zone: CoreZone, by: number, node: number): [number[], number[]] => {

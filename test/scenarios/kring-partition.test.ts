@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
-import { memberOf } from '../../testkit/zone/core-zone.js'
+import { memberOf } from '../../testkit/zone/core-agent.js'
 
 for (const { size, loss, seed, hideMs, flags } of [
   { size: 70, loss: 0, seed: 4, hideMs: 20_000, flags: [] },

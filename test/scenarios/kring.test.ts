@@ -2,7 +2,7 @@
 import t from 'tap'
 import { coreScenario } from './core-scenario.js'
 import { share } from '../../testkit/share.js'
-import { memberOf } from '../../testkit/zone/core-zone.js'
+import { memberOf } from '../../testkit/zone/core-agent.js'
 
 const zones = [
   { size: 66, loss: 0.2, seed: 8, seenMs: 12_000 },

@@ -5,7 +5,7 @@ import { CertificateSecret } from '../../admission/run/certificate-secret.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { ResourceName } from '../../kube/client/resource.js'
 import { testApi, type TestApi } from '../kube/api-client.js'
-import { clientOf, never, rawType, until } from '../kube/grid-stage.js'
+import { clientOf, never, rawType, until } from '../kube/raw-objects.js'
 
 const GROUP = 'admissionregistration.k8s.io'
 const CONFIGURATIONS: ResourceName = {

@@ -10,6 +10,19 @@ import { makeApiClient, type ApiClient } from '../../sandbox/api-client.js'
 import { Child, type Ended } from '../../sandbox/child.js'
 import type { Binaries } from './programs.js'
 import { signingKey, type ServingPair } from './certificates.js'
+import {
+  AGENT_ACCOUNT,
+  API_PORT,
+  CONTROLLERS,
+  ETCD,
+  MANAGER_PORT,
+  WRAPPER_ACCOUNT,
+  auditLogOf,
+  auditPolicy,
+  etcdFlags,
+  lifecycleFlags,
+  serverFlags,
+} from './flags.js'
 import { kubeconfig } from './kubeconfig.js'
 
 /** Somebody whom the apiserver knows by a token of its own file. */
@@ -40,28 +53,7 @@ export interface ControlPlaneOptions {
   readonly onCrash: (ended: Ended, lastLines: readonly string[]) => void
 }
 
-export const API_PORT = 6443
-const ETCD = 'http://127.0.0.1:2379'
-const ETCD_PEER = 'http://127.0.0.1:2380'
-const MANAGER_PORT = 10257
 const READY_MS = 60_000
-
-/** Who is asked about in the audit log; reads by others fill a disk and prove nothing. */
-const auditPolicy = (accounts: readonly string[]): string => `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
-rules:
-  - level: Request
-    users: ${JSON.stringify(accounts)}
-    verbs: [create, update, patch, delete]
-  - level: Metadata
-    users: ${JSON.stringify(accounts)}
-  - level: None
-`
-
-/** The ServiceAccount of deploy/base, as the apiserver calls it. */
-export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-agent'
-export const WRAPPER_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-wrapper'
 
 interface EtcdAnswer {
   readonly header: { readonly revision: string }
@@ -78,28 +70,6 @@ const askEtcd = async (verb: string, body: object, signal: AbortSignal): Promise
   if (!response.ok) throw new Error(`etcd ${verb}: ${response.status} ${await response.text()}`)
   return response.json()
 }
-
-const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
-
-/** The node-lifecycle controller's round: its own default, or less, so that it does not add much to a short patience. */
-export const monitorMsOf = (graceMs: number): number =>
-  1_000 * Math.max(1, Math.round(Math.min(5_000, graceMs / 10) / 1_000))
-
-/** Those that judge nodes, and what follows from it. */
-const CONTROLLERS = [
-  'node-lifecycle-controller',
-  'taint-eviction-controller',
-  'endpointslice-controller',
-]
-
-const lifecycleFlags = (graceMs: number): readonly string[] => [
-  `--node-monitor-period=${seconds(monitorMsOf(graceMs))}`,
-  `--node-monitor-grace-period=${seconds(graceMs)}`,
-  `--node-startup-grace-period=${seconds(graceMs + 10_000)}`,
-  '--node-eviction-rate=10',
-  '--secondary-node-eviction-rate=10',
-  '--unhealthy-zone-threshold=1',
-]
 
 /** A running control plane. */
 export class ControlPlane {
@@ -121,7 +91,7 @@ export class ControlPlane {
     this.dir = parts.dir
     this.ca = parts.ca
     this.adminToken = parts.adminToken
-    this.auditLog = join(parts.dir, 'audit.log')
+    this.auditLog = auditLogOf(parts.dir)
     this.admin = makeApiClient(
       { server: this.url, token: parts.adminToken, ca: parts.ca },
       systemClock,
@@ -130,8 +100,8 @@ export class ControlPlane {
 
   /** Start the programs one after the other, each when the one before answers. */
   async start(signal: AbortSignal): Promise<void> {
-    this.#run('etcd', this.#etcdFlags())
-    this.#run('kube-apiserver', this.#serverFlags())
+    this.#run('etcd', etcdFlags(this.dir))
+    this.#run('kube-apiserver', serverFlags(this.dir, this.#options))
     await this.#answers('/readyz', signal)
     if (this.#options.graceMs === undefined) return
     this.runControllers(CONTROLLERS, lifecycleFlags(this.#options.graceMs))
@@ -151,7 +121,7 @@ export class ControlPlane {
     ])
   }
 
-  /** A compacted store and a new apiserver on it: nobody knows of a version before the present one. */
+  /** Compact the store and restart the apiserver: versions before the present one are gone. */
   async forget(signal: AbortSignal): Promise<void> {
     const { header } = (await askEtcd('range', { key: FIRST_KEY }, signal)) as EtcdAnswer
     await askEtcd('compaction', { revision: header.revision, physical: true }, signal)
@@ -171,9 +141,9 @@ export class ControlPlane {
     await old?.kill()
   }
 
-  /** It is back; once after `killServer`. */
+  /** Start it again, once after `killServer`. */
   async startServer(signal: AbortSignal): Promise<void> {
-    this.#run('kube-apiserver', this.#serverFlags())
+    this.#run('kube-apiserver', serverFlags(this.dir, this.#options))
     await this.#answers('/readyz', signal)
   }
 
@@ -245,7 +215,7 @@ export class ControlPlane {
 
   async #stop(): Promise<void> {
     await this.admin.close()
-    // The apiserver takes a minute to say goodbye to open watches, and nobody needs what these programs know.
+    // The apiserver takes a minute to end open watches, and nothing that these programs hold is needed.
     await Promise.all(this.#children.map(child => child.kill()))
   }
 
@@ -278,51 +248,6 @@ export class ControlPlane {
       }
       await new Promise(resolve => setTimeout(resolve, 200))
     }
-  }
-
-  #etcdFlags(): readonly string[] {
-    return [
-      `--data-dir=${join(this.dir, 'etcd')}`,
-      '--unsafe-no-fsync',
-      // As kubeadm: without it watches of what never changes get no bookmarks. The name that etcd 3.5 and 3.6 both have.
-      '--experimental-watch-progress-notify-interval=5s',
-      '--log-level=warn',
-      '--name=lab',
-      `--listen-client-urls=${ETCD}`,
-      `--advertise-client-urls=${ETCD}`,
-      `--listen-peer-urls=${ETCD_PEER}`,
-      `--initial-advertise-peer-urls=${ETCD_PEER}`,
-      `--initial-cluster=lab=${ETCD_PEER}`,
-    ]
-  }
-
-  #serverFlags(): readonly string[] {
-    const file = (name: string): string => join(this.dir, name)
-    const { admission = [] } = this.#options
-    return [
-      `--etcd-servers=${ETCD}`,
-      '--bind-address=0.0.0.0',
-      `--secure-port=${API_PORT}`,
-      '--advertise-address=127.0.0.1',
-      '--endpoint-reconciler-type=none',
-      `--tls-cert-file=${file('serving.pem')}`,
-      `--tls-private-key-file=${file('serving.key')}`,
-      `--client-ca-file=${file('serving.pem')}`,
-      `--token-auth-file=${file('tokens.csv')}`,
-      '--service-account-issuer=https://kubernetes.default.svc',
-      `--service-account-key-file=${file('sa.key')}`,
-      `--service-account-signing-key-file=${file('sa.key')}`,
-      '--service-cluster-ip-range=10.96.0.0/16',
-      '--authorization-mode=Node,RBAC',
-      // Pods are made by hand here, with the token that a kubelet would have mounted.
-      '--disable-admission-plugins=ServiceAccount',
-      ...(admission.length === 0 ? [] : [`--enable-admission-plugins=${admission.join()}`]),
-      `--audit-policy-file=${file('audit-policy.yaml')}`,
-      `--audit-log-path=${this.auditLog}`,
-      // Megabytes; by default it begins anew after a hundred, and what was before is in another file.
-      '--audit-log-maxsize=100000',
-      ...(this.#options.serverFlags ?? []),
-    ]
   }
 }
 

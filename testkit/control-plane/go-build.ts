@@ -31,7 +31,7 @@ const run = (
     const lines: string[] = []
     const output: string[] = []
     const child = spawn('go', args, { ...where, stdio: ['ignore', 'pipe', 'pipe'] })
-    // Whoever ends this process means the compiler too.
+    // The compiler ends with this process.
     const end = (): void => void child.kill()
     process.once('exit', end)
     createInterface({ input: child.stdout }).on('line', line => lines.push(line))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The move from the names of earlier versions, as docs/operations.md tells it.
+// The move from the names of earlier versions, as docs/earlier-names.md tells it.
 import type { Manifest } from './rbac.js'
 
 /** The agent's objects as they were called before they had names of their own; those of the wrapper kept theirs. */
@@ -20,5 +20,5 @@ export const shellBlocks = (text: string, heading: string): readonly string[] =>
 }
 
 /** The move itself, and what removes the rest. */
-export const moveScripts = (operations: string): readonly string[] =>
-  shellBlocks(operations, '### Names of earlier versions')
+export const moveScripts = (page: string): readonly string[] =>
+  shellBlocks(page, '# Names of earlier versions')

@@ -41,7 +41,7 @@ export const EDGE_TIMES = {
 /** Periods and limits of an edge. */
 export type EdgeTimes = Readonly<typeof EDGE_TIMES>
 
-/** What befell an edge. */
+/** What happened to an edge. */
 export type EdgeEvent =
   | { readonly kind: 'connected' }
   | { readonly kind: 'refused'; readonly reason: string }

@@ -40,7 +40,7 @@ export interface Answers {
 
 /** A process of simulated edges. */
 export interface EdgeProcess {
-  /** What befell its edges so far. */
+  /** What happened to its edges so far. */
   readonly events: readonly (EdgeEvent & { readonly node: string })[]
   /** Its edges as they are now. */
   view(): Promise<Readonly<Record<string, EdgeView>>>

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the client for any resource does with a server, verb by verb: the same on the embedded API and on a real one.
 import { isDeepStrictEqual } from 'node:util'
-import { systemClock, sleep } from '../../core/clock.js'
-import { InvalidInputError, KubeStatusError, reasonOf } from '../../core/errors.js'
+import { systemClock } from '../../core/clock.js'
+import { reasonOf } from '../../core/errors.js'
 import { silentLog } from '../../core/log.js'
 import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
-import type { ResourceClient } from '../../kube/client/resource-client.js'
 import { metadataOf, scaleOf, statusOf, type ResourceType } from '../../kube/client/resource.js'
-import { TableRow } from '../../kube/client/table-codec.js'
 import { seededRandom } from '../seeded-random.js'
+import {
+  DEPLOYMENTS,
+  MAPS,
+  NODE,
+  NODES,
+  ROWS,
+  define,
+  deployment,
+  gadget,
+  map,
+  namespace,
+  never,
+  refusalOf,
+  until,
+  type Raw,
+  type Scene,
+  type Shown,
+} from './client-scene.js'
 
 /** A server, and how it is made to forget old versions; undefined where it cannot be. */
 export interface SceneServer {
@@ -21,140 +37,6 @@ export interface SceneServer {
   readonly id: string
   readonly forget: (() => Promise<void>) | undefined
 }
-
-interface Stage {
-  readonly client: ResourceClient
-  readonly id: string
-  readonly forget: () => Promise<void>
-}
-
-/** A claim, what is done, and what must come of it. */
-type Scene = readonly [name: string, play: (stage: Stage) => Promise<unknown>, want: unknown]
-
-interface Raw {
-  readonly metadata: {
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly generation?: number
-    readonly managedFields?: readonly { readonly manager: string }[]
-  }
-  readonly spec?: Readonly<Record<string, unknown>>
-  readonly status?: Readonly<Record<string, unknown>>
-  readonly data?: Readonly<Record<string, string>>
-}
-
-const whole = (group: string, version: string, resource: string): ResourceType<Raw> => ({
-  ...{ group, version, resource },
-  parse: raw => raw as Raw,
-})
-
-/** A row of `kubectl get nodes -o wide`. */
-interface Shown {
-  readonly name: string
-  readonly address: string
-}
-
-const NODES = whole('', 'v1', 'nodes')
-const NODE = { apiVersion: 'v1', kind: 'Node' } as const
-const ROWS: ResourceType<Shown> = {
-  ...NODES,
-  isTable: true,
-  parse: raw => {
-    if (!(raw instanceof TableRow)) throw new InvalidInputError('row', 'must be one', typeof raw)
-    return { name: raw.name, address: raw.text('Internal-IP') }
-  },
-}
-const MAPS = whole('', 'v1', 'configmaps')
-const DEPLOYMENTS = whole('apps', 'v1', 'deployments')
-const DEFINITIONS = whole('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')
-const namespace = 'default'
-const never = new AbortController().signal
-const PATIENCE_MS = 10_000
-
-const map = (name: string, data: object | undefined): Record<string, unknown> => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name },
-  data,
-})
-
-/** How a call is refused: status, reason, and the fields that are to blame. */
-const refusalOf = async (call: Promise<unknown>): Promise<unknown> => {
-  try {
-    await call
-    return 'not refused'
-  } catch (error) {
-    if (!(error instanceof KubeStatusError)) throw error
-    const fields = error.details?.causes?.map(({ field }) => field) ?? []
-    return [error.status, error.reason, ...fields]
-  }
-}
-
-const until = async (isTrue: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = systemClock.now() + PATIENCE_MS
-  while (!(await isTrue())) {
-    if (systemClock.now() > deadline) throw new Error('waited in vain')
-    await sleep(systemClock, 50, never)
-  }
-}
-
-/** Define a kind `Gadget` with status and scale, and wait until it is served. */
-const define = async ({ client, id }: Stage): Promise<ResourceType<Raw>> => {
-  const group = `${id}.example.com`
-  const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
-  const version = {
-    name: 'v1',
-    served: true,
-    storage: true,
-    schema: { openAPIV3Schema: { type: 'object', properties: { spec: any, status: any } } },
-    subresources: {
-      status: {},
-      scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
-    },
-  }
-  const body = {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `gadgets.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' },
-      versions: [version],
-    },
-  }
-  await client.create(DEFINITIONS, {}, { body }, never)
-  const gadgets = whole(group, 'v1', 'gadgets')
-  const isServed = () =>
-    client.list(gadgets, { namespace }, never).then(
-      () => true,
-      () => false,
-    )
-  await until(isServed)
-  return gadgets
-}
-
-const gadget = (type: ResourceType<Raw>, spec: object, status?: object) => ({
-  apiVersion: `${type.group}/v1`,
-  kind: 'Gadget',
-  metadata: { name: 'g' },
-  spec,
-  ...(status === undefined ? {} : { status }),
-})
-
-const deployment = (name: string, replicas: number): Record<string, unknown> => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name },
-  spec: {
-    replicas,
-    selector: { matchLabels: { app: name } },
-    template: {
-      metadata: { labels: { app: name } },
-      spec: { containers: [{ name: 'web', image: 'web:1' }] },
-    },
-  },
-})
 
 const scenes: readonly Scene[] = [
   [

@@ -2,7 +2,8 @@
 import type { Test } from 'tap'
 import type { ApiOptions } from '../../sandbox/api/server.js'
 import { testApi } from './api-client.js'
-import { clientOf, installCrds, never } from './grid-stage.js'
+import { clientOf, never } from './raw-objects.js'
+import { installCrds } from './grid-crds.js'
 
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', parse: () => undefined }
 

@@ -1,168 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grids' controller on a server of any kind, and what is done to it and looked at from outside.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { parseAllDocuments } from 'yaml'
-import { sleep, systemClock, type Clock } from '../../core/clock.js'
+import { systemClock, type Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
-import { silentLog, type Logger } from '../../core/log.js'
+import { silentLog } from '../../core/log.js'
 import type { EventText } from '../../controller/event-series.js'
 import { GridsController } from '../../grids/run/controller.js'
 import { Counters } from '../../grids/run/counters.js'
 import { CHILD_RESOURCES, GRID_RESOURCES, NODES } from '../../grids/run/resources.js'
-import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
-import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
-import { statusOf, type ResourceName, type ResourceType } from '../../kube/client/resource.js'
+import { statusOf, type ResourceName } from '../../kube/client/resource.js'
 import { seededRandom } from '../seeded-random.js'
 import type { SceneServer } from './client-scenes.js'
+import { at, clientOf, never, rawType, until, type Fields, type Raw } from './raw-objects.js'
+import { recorded, type SeenWrite } from './recorded-client.js'
 
-/** An object of the API, as tests look at it. */
-export interface Raw {
-  readonly metadata: {
-    readonly name: string
-    readonly uid: string
-    readonly resourceVersion: string
-    readonly generation?: number
-    readonly labels?: Readonly<Record<string, string>>
-    readonly annotations?: Readonly<Record<string, string>>
-    readonly finalizers?: readonly string[]
-    readonly ownerReferences?: readonly { readonly uid: string }[]
-    readonly managedFields?: readonly { readonly manager: string }[]
-  }
-  readonly spec?: unknown
-  readonly status?: unknown
-}
-
-/** What is at a path of an object: `spec.ports.0.port`. */
-export const at = (value: unknown, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>(
-      (inner, key) =>
-        typeof inner === 'object' && inner !== null
-          ? (inner as Readonly<Record<string, unknown>>)[key]
-          : undefined,
-      value,
-    )
-
-type Fields = Readonly<Record<string, unknown>>
-
-export const never = new AbortController().signal
 /** After a quarter of a second, 20 ms each. */
 const QUIET_TURNS = 8
-const PATIENCE_MS = 15_000
-const DEFINITIONS: ResourceName = {
-  ...{ group: 'apiextensions.k8s.io', version: 'v1' },
-  resource: 'customresourcedefinitions',
-}
 const NAMESPACES: ResourceName = { group: '', version: 'v1', resource: 'namespaces' }
 const RESOURCES = { ...GRID_RESOURCES, ...CHILD_RESOURCES, Node: NODES }
 export type Kind = keyof typeof RESOURCES
-
-export const rawType = (resource: ResourceName): ResourceType<Raw> => ({
-  ...resource,
-  parse: raw => raw as Raw,
-})
-
-/** A client of a server under a name of its own. */
-export const clientOf = (
-  server: Pick<SceneServer, 'url' | 'token' | 'ca'>,
-  fieldManager: string,
-  log: Logger = silentLog,
-): ResourceClient =>
-  makeResourceClient(
-    {
-      credentials: fixedCredentials({ ...server, server: server.url }),
-      ...{ clock: systemClock, random: seededRandom(1), log },
-    },
-    { fieldManager },
-  )
-
-const crdFile = join(import.meta.dirname, '..', '..', 'deploy', 'components', 'grids', 'crds.yaml')
-
-/** The CRDs that are shipped, as a test reads them. */
-export const readCrds = (path = crdFile): readonly Fields[] => {
-  const documents = parseAllDocuments(readFileSync(path, 'utf8'))
-  return Array.isArray(documents) ? documents.map(each => each.toJS() as Fields) : []
-}
-
-/** Make the kinds of grids known to a server, and wait until it serves them. */
-export const installCrds = async (
-  client: ResourceClient,
-  crds: readonly Fields[] = readCrds(),
-): Promise<void> => {
-  for (const body of crds) await client.create(rawType(DEFINITIONS), {}, { body }, never)
-  await until('the kinds of grids are served', async () => {
-    try {
-      for (const resource of Object.values(GRID_RESOURCES))
-        await client.list(rawType(resource), {}, never)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-/** @throws when it does not come true in 15 s */
-export const until = async (
-  what: string,
-  isTrue: () => boolean | Promise<boolean>,
-  patienceMs = PATIENCE_MS,
-): Promise<void> => {
-  const deadline = systemClock.now() + patienceMs
-  while (!(await isTrue())) {
-    if (systemClock.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(systemClock, 20, never)
-  }
-}
-
-/** One write of the controller. */
-export interface SeenWrite {
-  readonly verb: 'create' | 'patch' | 'apply' | 'delete'
-  /** `deployments web-north`, `deploymentgrids/status web`. */
-  readonly what: string
-  readonly isDryRun: boolean
-}
-
-/** A client that remembers what was written through it. */
-export const recorded = (client: ResourceClient, writes: SeenWrite[]): ResourceClient => {
-  const note = (
-    verb: SeenWrite['verb'],
-    { resource, subresource }: ResourceName & { readonly subresource?: string },
-    name: string,
-    isDryRun = false,
-  ): void => {
-    const what = subresource === undefined ? resource : `${resource}/${subresource}`
-    writes.push({ verb, what: `${what} ${name}`, isDryRun })
-  }
-  return {
-    get: (...all) => client.get(...all),
-    list: (...all) => client.list(...all),
-    watch: (...all) => client.watch(...all),
-    update: (...all) => client.update(...all),
-    ping: signal => client.ping(signal),
-    serverTime: () => client.serverTime(),
-    close: () => client.close(),
-    create: (type, where, write, signal) => {
-      note('create', type, '')
-      return client.create(type, where, write, signal)
-    },
-    patch: (type, of, write, signal) => {
-      note('patch', type, of.name, write.isDryRun)
-      return client.patch(type, of, write, signal)
-    },
-    apply: (type, of, write, signal) => {
-      note('apply', type, of.name, write.isDryRun)
-      return client.apply(type, of, write, signal)
-    },
-    delete: (type, of, options, signal) => {
-      note('delete', type, of.name)
-      return client.delete(type, of, options, signal)
-    },
-  }
-}
 
 interface StartOptions {
   readonly graceMs?: number

@@ -17,7 +17,7 @@ import { Edge } from '../edge/edge.js'
 import { dialWebsocket } from '../edge/link.js'
 import { memoryStore } from '../edge/store.js'
 import { deploymentGrid } from '../kube/grid-objects.js'
-import { installCrds, readCrds } from '../kube/grid-stage.js'
+import { installCrds, readCrds } from '../kube/grid-crds.js'
 import type { ScrapeTarget } from './server.js'
 
 /** The programs that run, each as often as it is installed. */

@@ -4,21 +4,10 @@ import { topologyFor } from '../../agent/records/kring.js'
 import type { Topology } from '../../agent/records/topology.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
-import { ApiBackoff } from '../../agent/api-backoff.js'
-import type { RoundOutcome, ZoneState } from '../../agent/results.js'
-import { makeCheckStage, type CheckStage } from '../../agent/stages/check/stage.js'
-import { makeExchangeStage, type ExchangeStage } from '../../agent/stages/exchange/stage.js'
-import { makeVoteStage, type VoteStage } from '../../agent/stages/vote/stage.js'
-import { makeResultStore, type ResultStore } from '../../agent/store.js'
-import { TurnLoop } from '../../agent/turn-loop.js'
-import { desiredMarksFor } from '../../agent/stages/write/desired-marks.js'
-import { sleep } from '../../core/clock.js'
-import { parseNodeName, parseZoneName } from '../../core/ids.js'
-import { makeRoster, type Member, type Roster } from '../../core/roster.js'
-import type { Changes } from '../../vote/judge.js'
-import { majoritySpokeAt } from '../../vote/majority.js'
-import { writeAt, writerRank } from '../../vote/writer.js'
+import { parseZoneName } from '../../core/ids.js'
+import { makeRoster, type Roster } from '../../core/roster.js'
 import { FakeClock, settleOnce } from '../fake-clock.js'
+import { CoreAgent, memberOf, type CoreWorld, type MarkWrite, type Watcher } from './core-agent.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
 import { seededRandom } from '../seeded-random.js'
@@ -29,171 +18,16 @@ export interface CoreZoneOptions extends NetworkOptions {
   readonly flags?: readonly string[]
 }
 
-/** A mark that an agent put on a node or took off it. */
-export interface MarkWrite {
-  readonly at: number
-  readonly by: number
-  readonly node: number
-  readonly isDead: boolean
-}
-
-/** What a measurement wants to hear of. Nodes and agents are numbers, not roster indices. */
-export interface Watcher {
-  round?(by: number, outcome: RoundOutcome): void
-  /** After each vote that moved something, or that has something under way. `indexOf` leads from a node to its roster index there. */
-  vote?(by: number, state: ZoneState, changes: Changes): void
-  wrote?(write: MarkWrite): void
-}
-
-/** As the agent's writer does. */
-const BACKING_MS = 500
 const WATCH_MS = 500
 
 const zone = parseZoneName('z')
-const silent = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-}
-
-export const memberOf = (n: number): Member => ({
-  name: parseNodeName(`n${n}`),
-  address: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
-})
-
-/** There is no Kubernetes here. */
-const nowhere = (): Promise<never> => Promise.reject(new Error('no apiserver'))
-const kube = { ping: nowhere, getLease: nowhere, renewAgentLease: nowhere, server: nowhere }
-const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
-/** Nobody is suspended here. */
-const suspension = { look: () => undefined, reportedBy: () => undefined }
-
-/** One agent without HTTP and Kubernetes. */
-class CoreAgent {
-  readonly n: number
-  readonly store: ResultStore
-  readonly check: CheckStage
-  readonly exchange: ExchangeStage
-  readonly #vote: VoteStage
-  readonly #loop: TurnLoop
-  readonly #zone: CoreZone
-  readonly #stop = new AbortController()
-  /** Running turns to write, by node. */
-  readonly #turns = new Map<number, () => void>()
-  isStopped = false
-
-  constructor(core: CoreZone, n: number, roster: Roster) {
-    this.n = n
-    this.#zone = core
-    const { clock, network } = core
-    const { name, address } = memberOf(n)
-    const options: AgentOptions = { ...core.options, nodeName: name, witness: 'none' }
-    const store = makeResultStore(clock.now())
-    this.store = store
-    const random = core.makeRandom()
-    this.#loop = new TurnLoop({ clock, store, suspension })
-    const seams = {
-      ...{ clock, random, log: silent, store, kube, folder, suspension, turns: this.#loop },
-      ...{ transport: network.transport(address), topology: core.topology },
-      apiBackoff: new ApiBackoff({ clock, random }),
-      probes: {
-        dial: network.dial(address),
-        http: network.httpGet(address, () => 200),
-        readFile: () => Promise.reject(new Error('no file')),
-      },
-    }
-    this.exchange = makeExchangeStage(options, seams)
-    this.check = makeCheckStage(options, seams)
-    this.#vote = makeVoteStage(options, seams)
-    this.#loop.start(this.#vote, { review: () => '' })
-    store.round.subscribe(outcome => core.watcher.round?.(n, outcome))
-    store.vote.subscribe(({ changes, state }) => {
-      const isMove = changes.state || changes.verdict.length > 0 || changes.local.length > 0
-      if (isMove || changes.burst) core.watcher.vote?.(n, state, changes)
-      if (isMove) this.#reviewWrites(state)
-    })
-    store.ownNode.set({ ...store.ownNode.current, kubelet: 'well' })
-    store.keys.set({ ring: core.keys, problem: undefined })
-    this.setRoster(roster)
-    void this.exchange.start()
-    void this.#rounds(random.below(options.votePeriodMs))
-  }
-
-  get state(): ZoneState {
-    return this.store.zone.current!
-  }
-
-  async #rounds(firstMs: number): Promise<void> {
-    let waitMs = firstMs
-    while (await sleep(this.#zone.clock, waitMs, this.#stop.signal)) {
-      waitMs = this.#zone.options.votePeriodMs
-      this.#loop.take()
-    }
-  }
-
-  setRoster(roster: Roster): void {
-    const { nodeList } = this.store
-    nodeList.set({ ...nodeList.current, roster })
-  }
-
-  /** The writer's rules without its API: whoever's turn it is marks what is not marked yet. */
-  #reviewWrites(state: ZoneState): void {
-    for (let index = 0; index < state.table.size; index++) {
-      const desired = desiredMarksFor(state, index)
-      const node = this.#zone.nodeAt(state.roster, index)
-      const differs = desired !== 'keep' && (desired === 'dead') !== this.#zone.marked.has(node)
-      if (differs && !this.#turns.has(node)) this.#planWrite(state, index, node)
-      if (!differs) this.#cancelTurn(node)
-    }
-  }
-
-  #cancelTurn(node: number): void {
-    this.#turns.get(node)?.()
-    this.#turns.delete(node)
-  }
-
-  #planWrite({ judgement, table, roster }: ZoneState, index: number, node: number): void {
-    const { clock, options, ids } = this.#zone
-    const target = { index, id: roster.members[index]!.id }
-    const rank = writerRank(judgement, table, target, ids(roster))
-    if (rank === undefined) return
-    const since = clock.now()
-    const look = (): void => {
-      if (!this.#write(node, since)) this.#turns.set(node, clock.after(BACKING_MS, look))
-    }
-    this.#turns.set(node, clock.after(writeAt(0, { rank, heard: 0 }, options), look))
-  }
-
-  /** @returns false when it has to wait for a majority. */
-  #write(node: number, since: number): boolean {
-    const { state } = this
-    const index = state.roster.indexOf(memberOf(node).name)
-    const desired = this.isStopped || index === undefined ? 'keep' : desiredMarksFor(state, index)
-    const isDead = desired === 'dead'
-    const isOver = desired === 'keep' || isDead === this.#zone.marked.has(node)
-    const isConfirmed = isDead || majoritySpokeAt(state.judgement, state.table) > since
-    if (!isOver && !isConfirmed) return false
-    this.#turns.delete(node)
-    if (!isOver) this.#zone.mark({ at: this.#zone.clock.now(), by: this.n, node, isDead })
-    return true
-  }
-
-  async stop(): Promise<void> {
-    this.isStopped = true
-    this.#stop.abort()
-    this.#loop.stop()
-    for (const node of [...this.#turns.keys()]) this.#cancelTurn(node)
-    for (const stage of [this.#vote, this.check, this.exchange]) await stage.stop()
-  }
-}
 
 /**
  * Many agents' check, exchange and vote, as production runs them, on a virtual clock and a network in memory. Much
  * faster than a `World`: no Kubernetes, no HTTP, timers on a grid of milliseconds, and what does not depend on the
  * agent (rosters, rings) is built once for all.
  */
-export class CoreZone {
+export class CoreZone implements CoreWorld {
   readonly clock = new FakeClock(1_000, Date.UTC(2026, 0, 1), { gridMs: 1, settle: settleOnce })
   readonly network: MemoryNetwork
   readonly options: AgentOptions

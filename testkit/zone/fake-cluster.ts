@@ -11,19 +11,21 @@ import {
   type NodeEvent,
   WRITER,
 } from '../../agent/ports/kube-api.js'
-import { IDENTITY_ANNOTATION } from '../../agent/identity/annotation.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import { parseLease } from '../../agent/adapters/lease-view.js'
-import { parseNodeNotes, parseNodeView } from '../../agent/adapters/node-view.js'
-import { jsonPatch } from '../../sandbox/api/patch-json.js'
-import { mergePatch } from '../../sandbox/api/patch-merge.js'
-import { strategicPatch } from '../../sandbox/api/patch-strategic.js'
-import { parseLabelSelector } from '../../sandbox/api/selector.js'
-
-export type Raw = Record<string, unknown> & {
-  metadata: Record<string, unknown> & { name: string; resourceVersion: string }
-}
+import { parseNodeNotes } from '../../agent/adapters/node-view.js'
+import {
+  isIdentityPatch,
+  isMarked,
+  matchOf,
+  memberOf,
+  patched,
+  renewTimeOf,
+  taintKeysOf,
+  viewOf,
+  type Raw,
+} from './cluster-object.js'
 
 /** A write that the cluster took. */
 export interface Write {
@@ -51,54 +53,6 @@ export interface Call {
   readonly what: string
 }
 
-const matchOf = (which: {
-  readonly selector: string
-  readonly name?: string | undefined
-}): ((raw: Raw) => boolean) => {
-  const matches = parseLabelSelector(which.selector)
-  const { name } = which
-  return raw =>
-    (name === undefined || raw.metadata.name === name) &&
-    matches(raw as unknown as Parameters<typeof matches>[0])
-}
-
-const memberOf = (raw: Raw): MemberView => {
-  const { name, internalIPs } = viewOf(raw)
-  return { name, address: internalIPs[0] }
-}
-
-const isMarked = (raw: Raw): boolean =>
-  (raw.metadata['annotations'] as Record<string, string> | undefined)?.['nodeunhealth'] !==
-  undefined
-
-/** The whole of a patch is the one annotation. */
-const isIdentityPatch = (patch: KubePatch): boolean => {
-  const { metadata, ...others } = patch.type === 'merge' ? patch.body : { metadata: undefined }
-  const { annotations, ...rest } = { annotations: {}, ...(metadata as object | undefined) }
-  const keys = Object.keys(annotations)
-  return (
-    [others, rest].every(each => Object.keys(each).length === 0) &&
-    keys.join() === IDENTITY_ANNOTATION
-  )
-}
-
-const renewTimeOf = (raw: Raw): string =>
-  (raw['spec'] as { renewTime?: string } | undefined)?.renewTime ?? ''
-
-const taintKeysOf = (raw: Raw): string[] =>
-  ((raw['spec'] as { taints?: { key: string }[] } | undefined)?.taints ?? []).map(({ key }) => key)
-
-const views = new WeakMap<Raw, NodeView>()
-
-/** An object is never changed once it is stored: all who watch it get the same view, which is parsed once. */
-const viewOf = (raw: Raw | undefined): NodeView => {
-  const known = raw && views.get(raw)
-  if (known !== undefined) return known
-  const view = parseNodeView(raw)
-  if (raw !== undefined) views.set(raw, view)
-  return view
-}
-
 interface Subscription {
   readonly client: string
   readonly matches: (kind: string, name: string) => boolean
@@ -118,7 +72,7 @@ interface Caller {
   served: { readonly dateMs: number; readonly at: number } | undefined
 }
 
-/** Work done now, whose outcome is told later. */
+/** Does the work now; the returned function gives its value, or throws its error. */
 const outcomeOf = <T>(work: () => T): (() => T) => {
   try {
     const value = work()
@@ -137,17 +91,15 @@ const serve = <T>(refusal: Error | Promise<void> | undefined, work: () => T): ((
   })
 
 const LATENCY_MS = 20
-const LISTS = { 'status.conditions': 'type', 'status.addresses': 'type' }
-
 /**
  * The API in memory, on a virtual clock: objects with versions, the embedded server's patch rules, conflicts, watches,
  * and a cloud link per client. A cut link is silence; when it heals, watches list again.
  */
 export class FakeCluster {
   readonly writes: Write[] = []
-  /** How often an agent wrote which keys its own node has, by node: nothing else may be said of oneself. */
+  /** How often each agent wrote its own node's keys into its Node: agents may write nothing else about themselves. */
   readonly identityWrites = new Map<string, number>()
-  /** Whether it refuses agents what is not their job. */
+  /** Whether it refuses writes that no agent makes. */
   isConfined = true
   /** Called with each request that arrives: an error is thrown at the caller, a promise holds the answer back. */
   onCall: ((call: Call) => Error | Promise<void> | undefined) | undefined
@@ -254,30 +206,10 @@ export class FakeCluster {
     return raw
   }
 
-  #patched(raw: Raw, patch: KubePatch): Raw {
-    if (patch.type === 'json') {
-      try {
-        return jsonPatch(raw, patch.operations) as Raw
-      } catch (error) {
-        throw new KubeStatusError('patch', {
-          status: 422,
-          reason: 'Invalid',
-          message: String(error),
-        })
-      }
-    }
-    const { metadata } = patch.body as { metadata?: { resourceVersion?: string } }
-    const guard = metadata?.resourceVersion
-    if (guard !== undefined && guard !== raw.metadata.resourceVersion)
-      throw new KubeStatusError('patch', { status: 409, reason: 'Conflict', message: '' })
-    if (patch.type === 'merge') return mergePatch(raw, patch.body) as Raw
-    return strategicPatch(raw, patch.body, LISTS) as Raw
-  }
-
   #write(by: string, node: string, kind: Write['kind'], patch: KubePatch): Raw {
     const where = kind === 'lease' ? 'lease' : 'node'
     const before = this.#read(where, node)
-    const after = this.#patched(before, patch)
+    const after = patched(before, patch)
     const kept =
       kind === 'status'
         ? { spec: before['spec'] }
@@ -431,7 +363,7 @@ export class FakeCluster {
         ),
       tryNodePatch: (name, patch, signal) =>
         this.#call(caller, { what: `try patch ${name}`, signal }, () => {
-          const after = this.#patched(this.#read('node', name), patch)
+          const after = patched(this.#read('node', name), patch)
           if (this.isConfined && !isDeepStrictEqual(after, this.#read('node', name)))
             throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message: 'policy' })
         }),

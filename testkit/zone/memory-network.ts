@@ -102,7 +102,7 @@ export class MemoryNetwork {
     this.#down.delete(address)
   }
 
-  /** The process that sent from here was killed: its system sends nothing again in its place. */
+  /** The process that sent from here was killed: nothing of it is sent again. */
   forget(address: string): void {
     this.#lives.set(address, this.#lifeOf(address) + 1)
   }
@@ -147,13 +147,13 @@ export class MemoryNetwork {
     this.#sides = new Map(groups.flatMap((group, side) => group.map(address => [address, side])))
   }
 
-  /** Whoever is on the path keeps requests from one to the other, and passes them on when he likes. */
+  /** Somebody on the path holds back requests from one to the other, until `release`. */
   hold(from: string, to: string): void {
     const link = `${from} ${to}`
     if (!this.#held.has(link)) this.#held.set(link, [])
   }
 
-  /** Pass on, in order and so far apart, what was kept; the link is as before. */
+  /** Pass on what was held back, in order and so far apart; the link is as before. */
   release(from: string, to: string, apartMs = 0): void {
     const link = `${from} ${to}`
     const kept = this.#held.get(link) ?? []
@@ -162,7 +162,7 @@ export class MemoryNetwork {
     else kept.forEach((pass, place) => this.#clock.after(place * apartMs, pass))
   }
 
-  /** Somebody who holds, or pretends to hold, this address sends a request of his own; the answer is nobody's. */
+  /** Somebody who holds, or pretends to hold, this address sends a request; its answer is dropped. */
   inject(from: string, to: string, route: Route, body: Uint8Array): void {
     this.#clock.after(this.latencyMs, () => {
       if (!this.#down.has(to))

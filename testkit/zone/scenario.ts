@@ -7,8 +7,7 @@ const warnings: string[] = []
 process.on('warning', warning => warnings.push(`${warning.name}: ${warning.message}`))
 
 /**
- * Play something in a zone, and show that nothing happened on the way that must never happen: no invariant broken,
- * no timer left behind, no warning of Node.
+ * Play a scene in a zone, and check that no invariant was broken, no timer is left and Node.js warned of nothing.
  */
 export const scenario = async (
   t: Test,

@@ -1,100 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import { makeAgent, type Agent } from '../../agent/agent.js'
-import type { Answer, Route } from '../../agent/ports/transport.js'
-import { PeerListener } from '../../agent/http/peer-listener.js'
-import type { PeerListenerStatus } from '../../agent/results.js'
 import type { AgentOptions } from '../../agent/options/agent-options.js'
-import { resolveAgentOptions } from '../../agent/options/resolve.js'
-import type { Scheduler } from '../../agent/ports/scheduler.js'
-import type { StateName } from '../../agent/state-folder.js'
 import { UNIT_CONFIG, ZONE_CONFIG } from '../../agent/stages/node-list/zone-config.js'
 import { UNIT_LABEL_VALUE, ZONE_LABEL } from '../../agent/stages/node-list/zone-rule.js'
-import { sleep, type Clock } from '../../core/clock.js'
-import type { HttpGet } from '../../core/dial.js'
-import type { Listener } from '../../net/listen.js'
-import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, settleOnce, type Pace } from '../fake-clock.js'
+import type { Suspension } from '../process-clock.js'
+import { seededRandom } from '../seeded-random.js'
+import { bootAgent, optionsOf } from './boot-agent.js'
 import { FakeCluster } from './fake-cluster.js'
-import { memoryFolder } from './memory-folder.js'
+import { LEASE_RENEWAL_MS, runKubelet, type Ground } from './kubelet.js'
+import { isWell, leaseOf, makeMachine, nodeOf, notBraked, type Machine } from './machine.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
-import { ProcessClock, type Suspension, type WallClock } from '../process-clock.js'
-import { recordingLog } from '../recording-log.js'
-import { seededRandom } from '../seeded-random.js'
-
-/** Rounds by the monotonic clock: what the cron scheduler comes to when the wall clock stands still. */
-const clockScheduler = (clock: Clock): Scheduler => ({
-  every: (_, periodMs, signal, round) => {
-    const loop = async (): Promise<void> => {
-      while (await sleep(clock, periodMs, signal)) await round()
-    }
-    void loop()
-  },
-})
-
-/** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */
-type Health = 'well' | 'sick' | 'silent' | 'portless'
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-
-const notBraked = (): boolean => false
-
-/** Whether the brake of an agent holds: asked anew only after something that it shows has changed. */
-const brakeOf = (agent: Agent): (() => boolean) => {
-  let known: boolean | undefined
-  agent.views.subscribe(() => (known = undefined))
-  return () => (known ??= agent.views.zone().brake.isOn)
-}
-
-/** The address of a container bridge, which every machine has for itself. */
-export const BRIDGE = '172.17.0.1'
-
-/** An IPv4 address written as IPv6, as it stands in a URL. */
-const mapped = (address: string): string => new URL(`http://[::ffff:${address}]`).hostname
-
-const isWell = (kubelet: Health): boolean => kubelet === 'well' || kubelet === 'portless'
-
-export interface Machine {
-  readonly name: string
-  readonly address: string
-  readonly disk: Map<StateName, string>
-  /** Files that the disk does not take, and why. */
-  readonly diskTroubles: Map<StateName, string>
-  readonly log: ReturnType<typeof recordingLog>
-  readonly wall: WallClock
-  /** What its agent can read, by path. */
-  readonly files: Map<string, string>
-  agent: Agent | undefined
-  isBraked: () => boolean
-  /** The agent's process and the kubelet's. */
-  process: ProcessClock | undefined
-  kubeletProcess: ProcessClock | undefined
-  /** Options of its agent alone, over those of the zone; read when it boots. */
-  flags: readonly string[]
-  unlisten: () => void
-  kubelet: Health
-  isOn: boolean
-  isFrozen: boolean
-  /** Its cloud link was cut when it was frozen. */
-  wasCut: boolean
-  /** Somebody else's agent runs there, which is not ours to start. */
-  isForeign: boolean
-  /** Its answers take longer than any round waits. */
-  isTooSlow: boolean
-  /** Its own probes all fail, whatever they ask. */
-  isBlind: boolean
-  /** Its own probes cannot be made: no descriptor is left. */
-  isUnable: boolean
-  /** What somebody else answers at its address in the kubelet's place, while it is off; undefined refuses. */
-  impostor: number | undefined
-  /** The cluster lists it as a node of the zone. */
-  isMember: boolean
-}
 
 export interface WorldOptions extends NetworkOptions {
   readonly seed?: number
@@ -108,10 +25,6 @@ export interface WorldOptions extends NetworkOptions {
   readonly units?: readonly string[]
 }
 
-const addressOfNode = (index: number): string => `10.0.${index >> 8}.${(index & 255) + 1}`
-
-const LEASE_SECONDS = 40
-const LEASE_RENEWAL_MS = 10_000
 const STEP_MS = 500
 
 /** A whole zone on virtual time: real agents, a network that loses and cuts, a cluster in memory. */
@@ -150,48 +63,10 @@ export class World {
   /** A new node joins the cluster; its agent is booted by `boot`. Returns its index. */
   addMachine(): number {
     const index = this.machines.length
-    const name = `n${index}`
-    const address = addressOfNode(index)
-    const machine: Machine = {
-      ...{
-        name,
-        address,
-        disk: new Map(),
-        diskTroubles: new Map(),
-        log: recordingLog(['node']),
-        wall: { offsetMs: 0 },
-      },
-      files: new Map(),
-      ...{ agent: undefined, isBraked: notBraked, process: undefined, kubeletProcess: undefined },
-      ...{ unlisten: () => undefined, kubelet: 'well', isOn: true },
-      ...{
-        isFrozen: false,
-        wasCut: false,
-        isForeign: false,
-        isTooSlow: false,
-        isBlind: false,
-        isMember: true,
-      },
-      ...{ isUnable: false, impostor: undefined, flags: [] },
-    }
+    const machine = makeMachine(index)
     this.machines.push(machine)
-    this.cluster.put('node', name, {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { labels: this.#labels },
-      spec: {},
-      status: {
-        addresses: [{ type: 'InternalIP', address }],
-        conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
-      },
-    })
-    this.cluster.put('lease', name, {
-      spec: {
-        holderIdentity: name,
-        leaseDurationSeconds: LEASE_SECONDS,
-        renewTime: '2026-01-01T00:00:00.000000Z',
-      },
-    })
+    this.cluster.put('node', machine.name, nodeOf(machine, this.#labels))
+    this.cluster.put('lease', machine.name, leaseOf(machine))
     this.#runKubelet(machine, this.#random.below(LEASE_RENEWAL_MS))
     return index
   }
@@ -253,117 +128,29 @@ export class World {
   }
 
   optionsOf(machine: Machine): AgentOptions {
-    const flags = [
+    const { profile = 'default', flags = [] } = this.#o
+    return optionsOf([
       `--node-name=${machine.name}`,
-      `--profile=${this.#o.profile ?? 'default'}`,
-      ...(this.#o.flags ?? []),
+      `--profile=${profile}`,
+      ...flags,
       ...machine.flags,
-    ].map((flag): [string, string] => {
-      const at = flag.indexOf('=')
-      return [flag.slice(2, at), flag.slice(at + 1)]
-    })
-    const byName: Record<string, string> = {}
-    for (const [name, value] of flags) byName[name] = value
-    return resolveAgentOptions({
-      flags: Object.entries(byName).map(([name, text]) => ({ name, text })),
-      env: {},
-    }).options
+    ])
   }
 
   /** Boot an agent; it takes what its disk remembers. */
   boot(index: number): void {
     const machine = this.machine(index)
-    const { address, log, disk, diskTroubles } = machine
-    const { network, cluster } = this
-    const clock = new ProcessClock(this.clock, machine.wall)
     const random = seededRandom(7_919 * ++this.#lives + (this.#o.seed ?? 1))
-    const agent = makeAgent(this.optionsOf(machine), {
-      ...{ clock, random, log, version: 'test', setVerbosity: () => undefined },
-      scheduler: clockScheduler(clock),
-      kube: cluster.api(machine.name, { clock }),
-      transport: network.transport(address),
-      folder: memoryFolder(disk, diskTroubles),
-      probes: {
-        dial: network.dial(address, () => !machine.isBlind),
-        http: this.#httpOf(machine),
-        isOwnAddress: given => given === BRIDGE || isLoopback(given),
-        readFile: async path => {
-          const text = machine.files.get(path)
-          if (text === undefined) throw new Error('no such file')
-          return text
-        },
-      },
-    })
-    machine.agent = agent
-    machine.isBraked = brakeOf(agent)
-    machine.process = clock
-    const receive = (route: Route, body: Uint8Array, from: string): Answer => {
-      const answer = agent.inbox.receive(route, body, from)
-      return { status: answer.status, body: Buffer.from(answer.body) }
-    }
-    const open = async (at: string, signal: AbortSignal): Promise<Listener> => {
-      // What is no address of this machine is waited for, as bind() would.
-      if (at !== machine.address) await aborted(signal)
-      else machine.unlisten = network.listen(at, receive)
-      const status = { evicted: 0, delayed: 0, waiting: 0 }
-      return { address: at, port: 0, status, renew: () => undefined, close: async () => undefined }
-    }
-    const onStatus = (status: PeerListenerStatus): void => agent.setPeerListener(status)
-    const peers = new PeerListener({ clock, log, open, onStatus })
-    agent.home.subscribe(() => peers.follow(agent.home.address ?? ''))
-    void peers.start(address)
-    void agent.start()
+    bootAgent(machine, this.optionsOf(machine), { ...this.#ground, random })
   }
 
-  /** A round with no descriptor left fails on our side; the own kubelet's port needs one too. */
-  #httpOf(machine: Machine): HttpGet {
-    const http = this.network.httpGet(machine.address, url => this.#answerOf(machine, url))
-    const noDescriptor = Object.assign(new Error('too many open files'), { code: 'EMFILE' })
-    return {
-      get: async request => {
-        if (machine.isUnable) throw noDescriptor
-        return http.get(request)
-      },
-      close: () => http.close(),
-    }
-  }
-
-  /** What a kubelet answers: its own node on loopback, others with 401 as one without TokenReview does. */
-  #answerOf(asker: Machine, url: URL): number | undefined {
-    if (url.hostname === '127.0.0.1' || url.hostname === BRIDGE) {
-      return asker.kubelet === 'well' ? 200 : asker.kubelet === 'sick' ? 500 : undefined
-    }
-    const target =
-      this.machines.find(({ address }) => address === url.hostname) ??
-      this.machines.find(({ address }) => mapped(address) === url.hostname)
-    if (asker.isBlind || target === undefined) return undefined
-    if (target.kubelet === 'silent') return target.impostor
-    return 401
-  }
-
-  /** Renews the Lease, and says that the node is ready when the control plane has given it up. One that starts does so at once. */
   #runKubelet(machine: Machine, firstMs = 0): void {
-    const clock = new ProcessClock(this.clock, machine.wall)
-    // Ends by SIGKILL alone. Its own, or what the killed leave waiting would outlive the world.
-    const never = new AbortController().signal
-    const api = this.cluster.api(machine.name, { clock, actor: `kubelet/${machine.name}` })
-    const beat = async (): Promise<void> => {
-      if (!isWell(machine.kubelet)) return
-      const renewTime = new Date(clock.wall()).toISOString().replace('Z', '000Z')
-      await api.patchLease(machine.name, { type: 'merge', body: { spec: { renewTime } } }, never)
-      const { conditions } = await api.getNode(machine.name, never)
-      if (conditions.find(({ type }) => type === 'Ready')?.status === 'True') return
-      const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady' }
-      const body = { status: { conditions: [ready] } }
-      await api.patchNodeStatus(machine.name, { type: 'strategic-merge', body }, never)
-    }
-    const loop = async (): Promise<void> => {
-      await sleep(clock, firstMs, never)
-      do await beat().catch(() => undefined)
-      while (await sleep(clock, LEASE_RENEWAL_MS, never))
-    }
-    machine.kubeletProcess = clock
-    void loop()
+    runKubelet(machine, this.#ground, firstMs)
+  }
+
+  get #ground(): Ground {
+    const { clock, cluster, network, machines } = this
+    return { clock, cluster, network, machines }
   }
 
   /** A kubelet that was sick is started anew and is well. */
@@ -393,7 +180,7 @@ export class World {
     for (let index = 0; index < this.machines.length; index++) this.boot(index)
   }
 
-  /** Let time pass, looking at everything all the time. */
+  /** Let time pass; the observer looks every half second. */
   async run(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= STEP_MS) {
       await this.clock.advance(Math.min(left, STEP_MS))
@@ -412,7 +199,7 @@ export class World {
     return this.clock.now() - since
   }
 
-  /** All agents run and everybody agrees that all is well. */
+  /** Boot all agents, and give them time to agree that all is well. */
   async settled(ms = 60_000): Promise<void> {
     this.bootAll()
     await this.run(ms)

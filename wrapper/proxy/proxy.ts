@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
-import { pipeline, type Duplex } from 'node:stream'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
-import type { ByteHold } from '../../net/byte-budget.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { expired, Refusal, statusBody } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
@@ -14,12 +13,13 @@ import { isOurs } from '../store/versions.js'
 import { readRequest, type PassedRequest, type RequestHead } from './passed-request.js'
 import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
-import { endToEnd, requestHeaders, withLength } from './headers.js'
+import { Forwarder, type Passing, type ProxyCounts } from './forwarder.js'
+import { endToEnd } from './headers.js'
 import { HeldBodies } from './held-bodies.js'
 import { sendEvent } from './send-event.js'
 import { tunnel } from './tunnel.js'
-import { UpstreamPool, type OpenCall, type UpstreamAnswer } from './upstream-call.js'
-import { putVersionBack, showVersion } from './versions.js'
+import { UpstreamPool } from './upstream-call.js'
+import { putVersionBack } from './versions.js'
 
 /** What the proxy needs of the world. */
 export interface ProxySeams {
@@ -34,17 +34,6 @@ export interface ProxySeams {
   readonly isCut: () => boolean
 }
 
-/** Numbers that only grow, since the start. */
-export interface ProxyCounts {
-  passed: number
-  upgraded: number
-  /** Answered 503, because the apiserver could not be reached. */
-  unreachable: number
-}
-
-/** Time limit for response headers; kube-apiserver itself gives up after a minute. */
-const ANSWER_MS = 70_000
-const CUT_ANSWER_MS = 5_000
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
   response.writeHead(refusal.status, {
@@ -65,25 +54,6 @@ const refuseOurVersion = ({ query, read }: PassedRequest): void => {
     throw expired(`resource version ${version} is not one of the apiserver's`)
 }
 
-/** Stream a body as fast as the apiserver reads it. What it does not read is discarded. */
-const stream = (from: IncomingMessage, to: ClientRequest): void => {
-  from.pipe(to)
-  to.once('close', () => {
-    from.unpipe(to)
-    from.resume()
-  })
-}
-
-interface Passing {
-  readonly asked: PassedRequest
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  /** Undefined: there is none, or it is streamed. */
-  readonly body: Buffer | undefined
-  /** The budget that the body uses. */
-  readonly hold?: ByteHold
-}
-
 /** Passes requests on to the apiserver with the callers' own credentials, and nothing of ours. */
 export class Proxy {
   readonly counts: ProxyCounts = { passed: 0, upgraded: 0, unreachable: 0 }
@@ -91,12 +61,15 @@ export class Proxy {
   readonly bodies: HeldBodies
   readonly #seams: ProxySeams
   readonly #pool: UpstreamPool
+  readonly #forwarder: Forwarder
 
   constructor(queue: QueueOptions, seams: ProxySeams) {
     this.#seams = seams
     const { clock, random, log, upstream } = seams
     this.#pool = new UpstreamPool(clock, upstream)
     this.bodies = new HeldBodies(clock)
+    const { counts, bodies } = this
+    this.#forwarder = new Forwarder({ ...{ pool: this.#pool, counts, bodies }, ...seams })
     const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
       sendEvent(this.#pool, event, signal)
     this.events = new EventQueue(queue, { clock, random, log, send })
@@ -116,7 +89,7 @@ export class Proxy {
   /** Handles an upgrade request (exec, port-forward). Never throws. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     this.counts.upgraded++
-    const answerMs = this.#answerMs(true)
+    const answerMs = this.#forwarder.answerMs(true)
     tunnel({ request, socket, head }, this.#pool, answerMs).catch((error: unknown) => {
       this.#seams.log.debug('upgrade failed', { error: reasonOf(error) })
       socket.destroy()
@@ -161,7 +134,7 @@ export class Proxy {
       return
     }
     try {
-      await this.#pass(passing)
+      await this.#forwarder.pass(passing)
     } catch (error) {
       if (response.destroyed || response.headersSent || error instanceof Refusal) throw error
       if (asked.isEvent) this.#queue(passing, reasonOf(error))
@@ -170,74 +143,6 @@ export class Proxy {
         throw apiserverUnreachable(reasonOf(error))
       }
     }
-  }
-
-  #answerMs(isLong: boolean): number | undefined {
-    if (this.#seams.isCut()) return CUT_ANSWER_MS
-    return isLong ? undefined : ANSWER_MS
-  }
-
-  async #pass(passing: Passing): Promise<void> {
-    const answer = await this.#ask(passing)
-    try {
-      if (answer.kind === 'upgrade')
-        throw new Error('it switched to a protocol that was not requested')
-      await this.#answer(passing, answer.response)
-    } catch (error) {
-      // A response that cannot be passed on must not stay open, unread.
-      answer.response.socket.destroy()
-      throw error
-    }
-  }
-
-  async #answer({ asked, response, hold }: Passing, from: IncomingMessage): Promise<void> {
-    const { statusCode = 502, statusMessage, rawHeaders } = from
-    const headers = endToEnd(rawHeaders)
-    response.sendDate = false
-    const isPlain = from.headers['content-encoding'] === undefined
-    this.counts.passed++
-    if (asked.isDryRun && isPlain && statusCode === 200 && hold !== undefined) {
-      const whole = await this.bodies.ofAnswer(from, hold)
-      const record = this.#seams.recordOf(asked.written!)
-      const body = showVersion(whole, from.headers['content-type'] ?? '', record)
-      response.writeHead(statusCode, statusMessage, withLength(headers, body)).end(body)
-      return
-    }
-    response.writeHead(statusCode, statusMessage, headers)
-    // Send the headers now, since a watch may be silent for long. `flushHeaders` would encode the bytes of headers as
-    // UTF-8.
-    response.write('', 'latin1')
-    await new Promise<void>(resolve => pipeline(from, response, () => resolve()))
-  }
-
-  async #ask(passing: Passing): Promise<UpstreamAnswer> {
-    const first = await this.#send(passing, passing.asked.isRepeatable)
-    try {
-      return await first.answer
-    } catch (error) {
-      if (!first.wasStale(error) || passing.response.destroyed) throw error
-      return (await this.#send(passing, false)).answer
-    }
-  }
-
-  async #send({ asked, request, response, body }: Passing, isPooled: boolean): Promise<OpenCall> {
-    const { method = 'GET', url = '/' } = request
-    const { host } = await this.#pool.server()
-    const headers = requestHeaders(request.rawHeaders, host)
-    const call = await this.#pool.open({
-      ...{ method, url, answerMs: this.#answerMs(asked.isLong), isPooled },
-      headers: body === undefined ? headers : withLength(headers, body),
-    })
-    // When the client disconnects, its request is aborted.
-    const leave = (): void => {
-      if (!response.writableFinished) call.request.destroy()
-    }
-    response.once('close', leave)
-    if (response.destroyed) leave()
-    if (body !== undefined) call.request.end(body)
-    else if (asked.hasBody) stream(request, call.request)
-    else call.request.end()
-    return call
   }
 
   #queue({ request, response, body = Buffer.alloc(0) }: Passing, reason: string): void {

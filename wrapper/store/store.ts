@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Logger } from '../../core/log.js'
-import type { NodeHealth, Surroundings } from '../prune/decide.js'
+import type { Surroundings } from '../prune/decide.js'
 import type { ServiceRule } from '../prune/topology-keys.js'
 import { readLabels } from '../wire/meta.js'
 import { readService } from '../wire/service.js'
@@ -10,15 +10,9 @@ import { PrunedTables, type ExplainedService } from './pruned-tables.js'
 import { AS_IS } from './stored.js'
 import { RESOURCES, ROWS, type Resource } from './resources.js'
 import { ServiceTopology, type Neighbourhood } from './service-topology.js'
+import { surroundingsOf, type Health } from './surroundings.js'
 import { Table } from './table.js'
 import type { Versions } from './versions.js'
-
-/** The health of nodes, by the local agent. */
-export interface Health {
-  of(node: string): NodeHealth
-  /** False when its last report is too old to leave any endpoint out. */
-  readonly isFresh: boolean
-}
 
 /** Options of pruning and history. */
 export interface StoreOptions {
@@ -69,7 +63,7 @@ export class Store {
     const made = RESOURCES.map(resource => [resource, new Table(ROWS[resource], versions, limits)])
     this.#tables = Object.fromEntries(made) as Record<Resource, Table>
     const judging = {
-      around: this.#surroundings(),
+      around: surroundingsOf(options, health, this.#topology),
       inCluster: options.inCluster,
       ruleOf: (service: string) => this.#ruleOf(service),
     }
@@ -166,24 +160,6 @@ export class Store {
   /** Each endpoint of a service's slices and why it is shown or not. @param service `namespace/name` */
   explain(service: string): ExplainedService {
     return this.#pruned.explain(service)
-  }
-
-  #surroundings(): Surroundings {
-    const { self, keysMode } = this.#options
-    const health = this.#health
-    const topology = this.#topology
-    return {
-      self,
-      keysMode,
-      get isSelfKnown() {
-        return topology.isSelfKnown
-      },
-      sharesValue: (label, node) => topology.sharesValue(label, node),
-      health: name => health.of(name),
-      get healthIsFresh() {
-        return health.isFresh
-      },
-    }
   }
 
   readonly #isService = (service: string): boolean =>

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { DeferredObjects, type Deferral } from './deferred-objects.js'
 import { DOWNSTREAM_LIMITS, type DownstreamLimits } from './downstream-limits.js'
-
-/** A message about one object, to be sent. */
-export interface Notice<T> {
-  /** Kind, namespace and name: messages with the same key are sent in order. */
-  readonly key: string
-  /** Of the object: a newer notice of the same object replaces an older one, one of another object of that name queues behind it. */
-  readonly uid: string
-  readonly bytes: number
-  readonly value: T
-}
+import { NoticeQueues, type Notice, type Queue } from './notice-queues.js'
 
 /** A message that leaves now. */
 export interface Sending<T> {
@@ -18,18 +9,6 @@ export interface Sending<T> {
   readonly id: string
   readonly notice: Notice<T>
   readonly isResend: boolean
-}
-
-interface Waiting<T> {
-  notice: Notice<T>
-  /** Undefined until it is sent: a notice that replaces a sent one gets a new id. */
-  id: string | undefined
-}
-
-/** Notices with the same key. At most one of them is in flight, and that is the first. */
-interface Queue<T> {
-  readonly key: string
-  readonly entries: Waiting<T>[]
 }
 
 interface Flight<T> {
@@ -58,27 +37,24 @@ export class DownstreamLane<T> {
   readonly #ready = new Map<string, Queue<T>>()
   readonly #flights = new Map<string, Flight<T>>()
   readonly #deferred: DeferredObjects<Queue<T>>
-  readonly #queues = new Map<string, Queue<T>>()
-  /** By id of the first entry, once sent: an acknowledgement may arrive late, on another connection. */
-  readonly #sent = new Map<string, Queue<T>>()
+  readonly #queues: NoticeQueues<T>
   #isOpen = false
-  #messages = 0
-  #bytes = 0
   #hasMissed = false
 
   constructor(seams: Seams, limits: DownstreamLimits = DOWNSTREAM_LIMITS) {
     this.#seams = seams
     this.#limits = limits
+    this.#queues = new NoticeQueues(limits)
     this.#deferred = new DeferredObjects(limits, seams.spread)
   }
 
   /** Messages that are not acknowledged yet, in flight or queued. */
   get messages(): number {
-    return this.#messages
+    return this.#queues.messages
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#queues.bytes
   }
 
   get inFlight(): number {
@@ -89,8 +65,8 @@ export class DownstreamLane<T> {
   get mustCompare(): boolean {
     return (
       this.#hasMissed &&
-      this.#messages <= this.#limits.maxMessages / 2 &&
-      this.#bytes <= this.#limits.maxBytes / 2
+      this.messages <= this.#limits.maxMessages / 2 &&
+      this.bytes <= this.#limits.maxBytes / 2
     )
   }
 
@@ -113,17 +89,14 @@ export class DownstreamLane<T> {
 
   /** Queue a notice. @returns false when there is no room; see `mustCompare` */
   offer(notice: Notice<T>): boolean {
-    const queue = this.#queues.get(notice.key)
-    const waiting = queue === undefined ? undefined : this.#replaceable(queue, notice.uid)
-    const more = notice.bytes - (waiting?.notice.bytes ?? 0)
-    if (!this.#hasRoom(waiting === undefined ? 1 : 0, more)) {
+    const put = this.#queues.put(notice, id => this.#flights.has(id))
+    if (put === undefined) {
       this.#hasMissed = true
       return false
     }
-    this.#bytes += more
-    if (waiting === undefined) this.#append(notice, queue)
-    else this.#replace(waiting, notice)
-    if (queue?.entries[0]?.notice === notice) this.#deferred.changed(queue.key)
+    const { queue, isNew } = put
+    if (isNew) this.#ready.set(queue.key, queue)
+    else if (queue.entries[0]!.notice === notice) this.#deferred.changed(queue.key)
     return true
   }
 
@@ -138,7 +111,7 @@ export class DownstreamLane<T> {
     this.#isOpen = false
     const queues = [...this.#flights.values()].map(({ queue }) => queue)
     this.#flights.clear()
-    for (const queue of queues) this.#dropOutdated(queue)
+    for (const queue of queues) this.#queues.dropOutdated(queue)
     const waiting = [...this.#ready.values()]
     this.#ready.clear()
     for (const queue of [...queues, ...waiting, ...this.#deferred.takeAll()])
@@ -155,14 +128,13 @@ export class DownstreamLane<T> {
 
   /** The edge acknowledged a message. @returns its notice; undefined when no message with that id is unacknowledged */
   acknowledge(id: string): Notice<T> | undefined {
-    const queue = this.#sent.get(id)
+    const queue = this.#queues.sentAs(id)
     if (queue === undefined) return undefined
     this.#flights.delete(id)
     this.#deferred.succeeded(queue.key)
     this.#ready.delete(queue.key)
-    const notice = this.#shift(queue)
-    if (queue.entries.length === 0) this.#queues.delete(queue.key)
-    else this.#ready.set(queue.key, queue)
+    const notice = this.#queues.shift(queue)
+    if (queue.entries.length > 0) this.#ready.set(queue.key, queue)
     return notice
   }
 
@@ -172,45 +144,12 @@ export class DownstreamLane<T> {
     if (flight !== undefined) this.#defer(flight, reason, now)
   }
 
-  #hasRoom(messages: number, bytes: number): boolean {
-    return (
-      bytes <= 0 ||
-      this.#messages === 0 ||
-      (this.#messages + messages <= this.#limits.maxMessages &&
-        this.#bytes + bytes <= this.#limits.maxBytes)
-    )
-  }
-
-  /** The entry that a newer notice of the same object replaces; one in flight is not replaced. */
-  #replaceable(queue: Queue<T>, uid: string): Waiting<T> | undefined {
-    const isInFlight = ({ id }: Waiting<T>): boolean => id !== undefined && this.#flights.has(id)
-    return queue.entries.findLast(entry => entry.notice.uid === uid && !isInFlight(entry))
-  }
-
-  #replace(waiting: Waiting<T>, notice: Notice<T>): void {
-    if (waiting.id !== undefined) this.#sent.delete(waiting.id)
-    waiting.id = undefined
-    waiting.notice = notice
-  }
-
-  #append(notice: Notice<T>, known: Queue<T> | undefined): void {
-    const queue = known ?? { key: notice.key, entries: [] }
-    queue.entries.push({ notice, id: undefined })
-    this.#messages++
-    if (known !== undefined) return
-    this.#queues.set(queue.key, queue)
-    this.#ready.set(queue.key, queue)
-  }
-
   #unsent(now: number): readonly Sending<T>[] {
     const sent: Sending<T>[] = []
     for (const queue of this.#ready.values()) {
       if (this.#flights.size >= this.#limits.window) break
       this.#ready.delete(queue.key)
-      const entry = queue.entries[0]!
-      entry.id ??= this.#seams.newId()
-      const { id, notice } = entry
-      this.#sent.set(id, queue)
+      const { id, notice } = this.#queues.send(queue, this.#seams.newId)
       this.#flights.set(id, { queue, id, sends: 1, deadline: now + this.#limits.ackTimeoutMs })
       sent.push({ id, notice, isResend: false })
     }
@@ -233,24 +172,7 @@ export class DownstreamLane<T> {
     const { key } = queue
     this.#flights.delete(id)
     const { uid } = queue.entries[0]!.notice
-    if (this.#dropOutdated(queue)) this.#deferred.changed(key)
+    if (this.#queues.dropOutdated(queue)) this.#deferred.changed(key)
     this.#deferred.defer({ key, uid, reason }, queue, now)
-  }
-
-  /** Drop the first notice if a newer one of the same object is behind it. @returns whether it was dropped */
-  #dropOutdated(queue: Queue<T>): boolean {
-    const [first, second] = queue.entries
-    const isOutdated = first!.notice.uid === second?.notice.uid
-    if (isOutdated) this.#shift(queue)
-    return isOutdated
-  }
-
-  /** Remove the first entry. */
-  #shift(queue: Queue<T>): Notice<T> {
-    const { notice, id } = queue.entries.shift()!
-    if (id !== undefined) this.#sent.delete(id)
-    this.#messages--
-    this.#bytes -= notice.bytes
-    return notice
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Notice } from '../../model/lane/downstream-lane.js'
+import type { Notice } from '../../model/lane/notice-queues.js'
 import { isSameObject, type EdgeRecord, type Held, type Place } from '../../model/record/held.js'
 
 /** What is sent to an edge about one object. */

@@ -12,16 +12,15 @@ import type { WriteGuard } from '../../../kube/client/write.js'
 import { NODE_LEASES } from '../../model/merge/lease.js'
 import {
   GAP_LIMITS,
-  gapSince,
   gapStep,
-  type Gap,
   type GapEnd,
   type GapStep,
   type SeenLease,
   type VouchMode,
 } from '../../model/vouch/gap.js'
 import { objectsOf } from '../upstream/objects.js'
-import { annotationsOf, renewedLease, seenLease } from './lease-object.js'
+import { Gaps, type Facts } from './gaps.js'
+import { renewedLease, seenLease } from './lease-object.js'
 
 export interface LeaseRenewerSeams {
   readonly client: Pick<ResourceClient, 'get' | 'serverTime' | 'update'>
@@ -43,9 +42,6 @@ export interface LeaseRenewerStatus {
   readonly ended: Readonly<Partial<Record<GapEnd, number>>>
 }
 
-/** A gap and what is known of it; times as in `Gap`. */
-type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: boolean }
-
 const LEASES = objectsOf('lease')
 const QUEUE = { workers: 16, startsPerSecond: 200, firstRetryMs: 1_000, lastRetryMs: 5_000 }
 
@@ -60,14 +56,14 @@ export class LeaseRenewer {
   readonly #mode: VouchMode
   readonly #seams: LeaseRenewerSeams
   readonly #queue: WorkQueue
-  readonly #gaps = new Map<NodeName, Facts>()
-  readonly #ended: Partial<Record<GapEnd, number>> = {}
+  readonly #gaps: Gaps
   #renewals = 0
 
   constructor(mode: VouchMode, seams: LeaseRenewerSeams) {
     this.#mode = mode
     this.#seams = seams
     const { clock, random, log } = seams
+    this.#gaps = new Gaps({ log, now: () => this.#now() })
     this.#queue = new WorkQueue(
       (node, signal) => this.#look(node as NodeName, signal),
       {
@@ -82,7 +78,7 @@ export class LeaseRenewer {
   }
 
   get status(): LeaseRenewerStatus {
-    return { gaps: this.#gaps.size, renewals: this.#renewals, ended: { ...this.#ended } }
+    return { gaps: this.#gaps.size, renewals: this.#renewals, ended: this.#gaps.ended }
   }
 
   /** Since when a node is disconnected, epoch ms; undefined when it is connected or its gap has ended. */
@@ -93,11 +89,7 @@ export class LeaseRenewer {
   /** A node is disconnected: its connection was lost, or it has had none in this term. */
   lost(node: NodeName): void {
     if (this.#mode === 'off') return
-    const since = this.#seams.client.serverTime()
-    this.#gaps.set(node, {
-      ...{ mode: this.#mode, since: since ?? NaN, isRead: false },
-      ...{ heardAt: undefined, leaseAtStart: undefined, renewedAt: undefined },
-    })
+    this.#gaps.begin(node, this.#mode, this.#seams.client.serverTime())
     this.#queue.add(node)
   }
 
@@ -106,20 +98,12 @@ export class LeaseRenewer {
    * was lost with its connection may wait a minute before it sends the next one.
    */
   heard(node: NodeName): void {
-    const facts = this.#gaps.get(node)
-    if (facts?.isRead !== true) {
-      this.#end(node, 'heard')
-      return
-    }
-    this.#gaps.set(node, { ...facts, heardAt: Math.max(this.#now(), facts.since + 1) })
-    this.#queue.add(node)
+    if (this.#gaps.heard(node)) this.#queue.add(node)
   }
 
-  /** The Lease as the node itself renewed it; a renewal that arrived before the disconnect may be written after it. */
+  /** See `Gaps.leaseSeen`. */
   leaseSeen(node: NodeName, lease: JsonMap): void {
-    const facts = this.#gaps.get(node)
-    if (facts?.isRead !== true) return
-    this.#gaps.set(node, { ...facts, leaseAtStart: seenLease(lease), renewedAt: undefined })
+    this.#gaps.leaseSeen(node, lease)
   }
 
   stop(): Promise<void> {
@@ -144,27 +128,12 @@ export class LeaseRenewer {
     }
     const raw = await this.#read(node, signal)
     const lease = seenLease(raw)
-    const facts = this.#begun(node, raw)
+    const facts = this.#gaps.leaseRead(node, raw)
     if (facts === undefined) return { kind: 'done' }
     const step = this.#step(node, facts, lease)
     return step.kind === 'renew'
       ? this.#renew(node, { raw: raw!, ...step }, signal)
       : this.#settled(node, step)
-  }
-
-  /** The gap with its Lease, which was just read; undefined when the gap has ended. */
-  #begun(node: NodeName, raw: JsonMap | undefined): Facts | undefined {
-    const facts = this.#gaps.get(node)
-    if (facts === undefined || facts.isRead) return facts
-    const { since } = facts
-    const begun = {
-      ...facts,
-      since: gapSince(annotationsOf(raw), Number.isNaN(since) ? this.#now() : since),
-      leaseAtStart: seenLease(raw),
-      isRead: true,
-    }
-    this.#gaps.set(node, begun)
-    return begun
   }
 
   #step(node: NodeName, facts: Facts, lease: SeenLease | undefined): GapStep {
@@ -175,7 +144,7 @@ export class LeaseRenewer {
   #settled(node: NodeName, step: Exclude<GapStep, { kind: 'renew' }>): WorkResult {
     if (step.kind === 'wait')
       return { kind: 'done', againMs: Math.max(0, step.until - this.#now()) }
-    this.#end(node, step.reason)
+    this.#gaps.end(node, step.reason)
     return { kind: 'done' }
   }
 
@@ -200,7 +169,7 @@ export class LeaseRenewer {
       return { kind: 'failed', reason: reasonOf(error), retryAfterMs }
     }
     this.#renewals++
-    if (this.#gaps.get(node) === facts) this.#gaps.set(node, { ...facts, renewedAt: renewTime })
+    this.#gaps.renewed(node, facts, renewTime)
     return { kind: 'done', againMs: GAP_LIMITS.everyMs }
   }
 
@@ -219,7 +188,7 @@ export class LeaseRenewer {
         if (!(error instanceof KubeStatusError) || error.status !== 409) throw error
       }
     }
-    if (this.#gaps.get(node) === facts) this.#end(node, 'heard')
+    if (this.#gaps.get(node) === facts) this.#gaps.end(node, 'heard')
     return { kind: 'done' }
   }
 
@@ -245,17 +214,5 @@ export class LeaseRenewer {
   /** By the apiserver's clock, and never ahead of it. In whole milliseconds, since it is compared with what was written. */
   #now(): number {
     return Math.floor(this.#seams.client.serverTime() ?? 0)
-  }
-
-  #end(node: NodeName, reason: GapEnd): void {
-    const facts = this.#gaps.get(node)
-    if (facts === undefined) return
-    this.#gaps.delete(node)
-    this.#ended[reason] = (this.#ended[reason] ?? 0) + 1
-    if (reason !== 'heard' || facts.renewedAt !== undefined)
-      this.#seams.log.info('the Lease of a node is no longer renewed by the bridge', {
-        node,
-        reason,
-      })
   }
 }

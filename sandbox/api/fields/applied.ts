@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { badRequest, invalid, unsupportedMedia } from '../../../kube/server/status.js'
 import { mapAt, textAt, type JsonMap } from '../object.js'
-import { groupVersion } from '../registry.js'
+import { groupVersion } from '../row.js'
 import { managerOf, notWritten, type Claim, type Writing } from './claim.js'
 import { fieldsOf, textOf, type FieldSet } from './field-set.js'
 import { afterApply, changeOf, givenUp, type Owned } from './managers.js'

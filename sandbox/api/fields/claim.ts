@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JsonMap } from '../object.js'
-import { groupVersion, type Row } from '../registry.js'
+import { groupVersion, type Row } from '../row.js'
 import { afterUpdate, changeOf, type Manager, type Owned } from './managers.js'
 
 /** Who owns what after a write, from who did before it and what it changed. @throws Refusal 409 */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Machine } from '../../../testkit/zone/world.js'
+import type { Machine } from '../../../testkit/zone/machine.js'
 import type { FactBook } from './facts.js'
 import type { Note } from './words.js'
 

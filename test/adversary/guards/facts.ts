@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Agent } from '../../../agent/agent.js'
-import type { Machine } from '../../../testkit/zone/world.js'
+import type { Machine } from '../../../testkit/zone/machine.js'
 import { quorumOf } from '../../../vote/quorum.js'
 import type { Zone } from '../zone.js'
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Write } from '../../../testkit/zone/fake-cluster.js'
-import type { Machine } from '../../../testkit/zone/world.js'
+import type { Machine } from '../../../testkit/zone/machine.js'
 import { quorumOf } from '../../../vote/quorum.js'
 import { STEP_MS } from '../zone.js'
 import type { FactBook, Facts } from './facts.js'

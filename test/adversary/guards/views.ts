@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Agent } from '../../../agent/agent.js'
-import type { Machine } from '../../../testkit/zone/world.js'
+import type { Machine } from '../../../testkit/zone/machine.js'
 import type { FactBook, Facts } from './facts.js'
 import { Follower } from './follower.js'
 import type { Note } from './words.js'

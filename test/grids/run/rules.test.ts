@@ -18,7 +18,8 @@ import {
   statefulSetGrid,
   template,
 } from '../../../testkit/kube/grid-objects.js'
-import { at, GridStage, until } from '../../../testkit/kube/grid-stage.js'
+import { at, until } from '../../../testkit/kube/raw-objects.js'
+import { GridStage } from '../../../testkit/kube/grid-stage.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 import { shareOf } from '../../../testkit/share.js'
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of docs/operations.md that move the agents from the names of earlier versions, run by a shell against a real
+// The lines of docs/earlier-names.md that move the agents from the names of earlier versions, run by a shell against a real
 // apiserver and the real controllers of DaemonSets and of what is left behind.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ export interface MoveParts {
 export const runMove = async ({ plane, cluster, claims, signal }: MoveParts): Promise<void> => {
   const dir = join(plane.dir, 'move')
   writeKustomization(dir, [], 'my')
-  const [move = '', remove = ''] = moveScripts(readFileSync('docs/operations.md', 'utf8'))
+  const [move = '', remove = ''] = moveScripts(readFileSync('docs/earlier-names.md', 'utf8'))
   const [variables = ''] = move.split('\n')
   const agents = () => cluster.agents()
   const old = agentsOn(NODES, 'edge-health')

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kube-proxy on the nodes of a lab, a Service for it to serve, and what became of the connections.
 import type { Ended } from '../../../sandbox/child.js'
-import { API_PORT, type ControlPlane } from '../../../testkit/control-plane/control-plane.js'
+import { API_PORT } from '../../../testkit/control-plane/flags.js'
+import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import type { LabNode } from '../lab-node.js'
 import { CLOUD_HUB, watchAddress } from '../places.js'
