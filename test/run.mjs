@@ -168,7 +168,10 @@ const transpileAll = () => {
 const runTests = async (rest, { isWhole, areNamed = namesFiles(rest) }) => {
   console.log('       tests')
   const startedAt = performance.now()
-  const { played, whole } = testsOfShare(testFiles(), { isWhole: isWhole || namesFiles(rest) })
+  const { played, whole } = testsOfShare(testFiles(), {
+    isWhole: isWhole || namesFiles(rest),
+    changed: changedFiles(),
+  })
   leftOut.whole = whole
   const { zones, others: chosen } = lanesOf(rest, played)
   const { alone, groups } = areNamed ? { alone: chosen, groups: [] } : gathered(chosen)

@@ -407,7 +407,7 @@ t.test(
     ])
     const tests = [
       wellFor,
-      ...share(t, alerts, 8, 'alerts').flatMap(({ alert }) =>
+      ...share(t, alerts, 4, 'alerts').flatMap(({ alert }) =>
         casesOf(alert.replace('EdgeHealth', '')),
       ),
     ]

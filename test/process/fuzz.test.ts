@@ -30,9 +30,9 @@ import { shareOf } from '../../testkit/share.js'
 
 t.setTimeout(240_000)
 
-const BULK = shareOf(t, 100_000, 20_000, 'bodies')
+const BULK = shareOf(t, 100_000, 5_000, 'bodies')
 /** Over the sockets, per route; the whole 10⁵ takes some minutes. */
-const SOCKET = Number(process.env['FUZZ_BODIES'] ?? 3_000)
+const SOCKET = Number(process.env['FUZZ_BODIES'] ?? shareOf(t, 3_000, 1_000, 'bodies over sockets'))
 const ROUTES: readonly Route[] = ['gossip', 'vote', 'result']
 const PATHS: Readonly<Record<Route, readonly [method: string, path: string]>> = {
   gossip: ['POST', '/v1/gossip'],

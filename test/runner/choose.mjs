@@ -21,20 +21,31 @@ const WAITING = [
   ...['attack-guards', 'attack-writes', 'run/rows', 'run/rules'].map(name => `grids/${name}`),
 ].map(name => `test/${name}.test.ts`)
 
-/** Minutes beside a Prometheus, which many have not, and large zones in virtual time: for `npm test -- --all`, or by name. */
-const WHOLE_RUN = [
-  ...['prometheus', 'programs'].map(name => `test/process/${name}.test.ts`),
-  ...['large', 'kring-partition', 'kring-backup-observers'].map(
-    name => `test/scenarios/${name}.test.ts`,
-  ),
-  'test/agent/stages/exchange/repeats.test.ts',
-]
+/**
+ * Minutes beside a Prometheus, which many have not, large zones in virtual time, and what ships as a whole: for
+ * `npm test -- --all`, by name, or where what differs from main begins like one of these.
+ */
+const WHOLE_RUN = {
+  'test/process/prometheus.test.ts': [],
+  'test/process/programs.test.ts': [],
+  'test/scenarios/large.test.ts': [],
+  'test/scenarios/kring-partition.test.ts': [],
+  'test/scenarios/kring-backup-observers.test.ts': [],
+  'test/scenarios/kring-switch.test.ts': ['agent/records/', 'agent/stages/node-list/'],
+  'test/agent/stages/exchange/repeats.test.ts': [],
+  'test/deploy/chart.test.ts': ['charts/', 'deploy/', 'testkit/helm', 'agent/options/'],
+  'test/pack.test.ts': ['package', 'build', 'folders.mjs', 'cli/'],
+}
 
-/** The tests of a run, and those that only a whole run has. */
-export const testsOfShare = (tests, { isWhole }) => ({
-  played: tests.filter(file => isWhole || !WHOLE_RUN.includes(file)),
-  whole: tests.filter(file => !isWhole && WHOLE_RUN.includes(file)),
-})
+/**
+ * The tests of a run, and those that only a whole run has.
+ * @param changed files that differ from main
+ */
+export const testsOfShare = (tests, { isWhole, changed = [] }) => {
+  const isTouched = file => changed.some(each => startsWithOneOf(each, [file, ...WHOLE_RUN[file]]))
+  const isPlayed = file => isWhole || WHOLE_RUN[file] === undefined || isTouched(file)
+  return { played: tests.filter(isPlayed), whole: tests.filter(file => !isPlayed(file)) }
+}
 
 const startsWithOneOf = (file, beginnings) => beginnings.some(start => file.startsWith(start))
 
@@ -48,15 +59,9 @@ const TOGETHER = {
   'agent-rules': ['agent/identity', 'agent/text', 'agent/stages/identity', 'agent/stages/vote'],
   'agent-stages': ['agent/stages/check', 'agent/stages/node-list/node-list', 'agent/stages/write'],
   'agent-exchange': [
-    ...[
-      'flood',
-      'period',
-      'security',
-      'signed-body',
-      'statement-record',
-      'superedge',
-      'urgent',
-    ].map(name => `agent/stages/exchange/${name}`),
+    ...['flood', 'security', 'signed-body', 'statement-record', 'superedge', 'urgent'].map(
+      name => `agent/stages/exchange/${name}`,
+    ),
   ],
   'agent-rest': [
     ...['adapters', 'history/ring', 'housekeeping', 'http-transport', 'http/metrics-app'].map(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
@@ -46,7 +46,7 @@ const { fastTests, gathered, lanesOf, testsOfFolder, testsOfShare } = (await fro
   testsOfFolder: (folder: string, tests: readonly string[]) => readonly string[]
   testsOfShare: (
     tests: readonly string[],
-    how: { readonly isWhole: boolean },
+    how: { readonly isWhole: boolean; readonly changed?: readonly string[] },
   ) => Readonly<Record<'played' | 'whole', readonly string[]>>
 }
 const { reachedBy } = (await from('./reached.mjs')) as {
@@ -160,17 +160,14 @@ t.test('what takes real time has a lane of its own, and each of its files exists
 })
 
 t.test('only a whole run has every file, and each file that is kept for it exists', async t => {
-  const kept = [
-    ...['prometheus', 'programs'].map(name => `test/process/${name}.test.ts`),
-    ...['large', 'kring-partition', 'kring-backup-observers'].map(
-      name => `test/scenarios/${name}.test.ts`,
-    ),
-    'test/agent/stages/exchange/repeats.test.ts',
-  ]
-  const tests = [demo, ...kept, judge]
-  t.strictSame(testsOfShare(tests, { isWhole: true }), { played: tests, whole: [] })
-  t.strictSame(testsOfShare(tests, { isWhole: false }), { played: [demo, judge], whole: kept })
-  for (const file of kept) t.ok(existsSync(join(root, file)), file)
+  const { whole } = testsOfShare(allTests, { isWhole: false })
+  t.equal(whole.length, 9)
+  t.strictSame(testsOfShare(allTests, { isWhole: true }), { played: allTests, whole: [] })
+  t.strictSame(testsOfShare([demo, ...whole, judge], { isWhole: false }).played, [demo, judge])
+  const chart = 'test/deploy/chart.test.ts'
+  for (const changed of [['charts/edge-health/values.yaml'], [chart]])
+    t.ok(testsOfShare([chart], { isWhole: false, changed }).played.includes(chart), changed[0])
+  t.notOk(testsOfShare([chart], { isWhole: false, changed: ['vote/majority.ts'] }).played.length)
 })
 
 t.test('small files of one kind share a process, and no file is lost', async t => {
