@@ -255,7 +255,7 @@ t.test('two leaders, one of them cut off in the middle of very many applies', as
   const programOf = (name: string, port: number): GridsProgram => {
     const kubeconfig = join(folder, name)
     writeFileSync(kubeconfig, kubeconfigText(server.url, name, api.addClient(name)))
-    const flags = { kubeconfig, 'status-address': `127.0.0.1:${port}`, identity: name }
+    const flags = { kubeconfig, 'status-address': `127.77.0.1:${port}`, identity: name }
     const given = Object.entries(flags).map(([flag, text]) => ({ name: flag, text }))
     const { options } = resolveGridsOptions({ flags: given, env: {} })
     const seams = { clock: systemClock, random: systemRandom, log: silentLog, version: 'test' }
