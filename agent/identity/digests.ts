@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { behindBy, digestOf, isBehind, OLDEST_MS, type KnownStatement } from './entries.js'
 
+/** How much a peer knows, and what is news to it. */
+export interface PeerKnowledge {
+  /** Its digests, by place; undefined for nothing. */
+  readonly seen: Uint8Array | undefined
+  /** `Clock.now`. */
+  readonly now: number
+  /** As in `newsFor`. */
+  readonly least: number
+}
+
 /**
  * How much is known of each member, by place, as columns: each exchange compares all of it with what a peer knows, which
  * would take ten times as long with objects.
@@ -34,8 +44,21 @@ export class Digests {
     return out
   }
 
-  /** Whether `newsFor` has anything for a peer with this digest of the member at a place. */
-  hasNews(place: number, digest: number, now: number, least: number): boolean {
+  /**
+   * The places of which `newsFor` has anything for a peer with these digests, ascending.
+   * @param always listed whatever is known of it
+   */
+  placesOfNews({ seen, now, least }: PeerKnowledge, always?: number): number[] {
+    const places: number[] = []
+    for (let place = 0; place < this.#digest.length; place++) {
+      const theirs = seen === undefined ? 0 : seen[place]!
+      const isNews = theirs !== this.#digest[place] && this.#hasNews(place, theirs, now, least)
+      if (isNews || place === always) places.push(place)
+    }
+    return places
+  }
+
+  #hasNews(place: number, digest: number, now: number, least: number): boolean {
     const ours = this.#digest[place]!
     if (digest === 0 || ours === 0) return ours !== 0
     if (now - this.#madeAt[place]! > OLDEST_MS) return false

@@ -48,7 +48,7 @@ export const bodyOfPair = (
   isAsking: boolean,
 ): BodyFor => {
   const isSigned = (index: number): boolean => index === table.self || statements.isSigned(index)
-  const isEmpty = order.isEmpty === true || table.roster.members.every((_, at) => isSigned(at))
+  const isEmpty = order.isEmpty === true || statements.areAllSigned()
   const shared = writer.encode({ ...order, isEmpty, leaveOut: isSigned }, now)
   const head = { shared, ids: undefined, digest: isAsking ? statements.digest() : NOTHING }
   const { bytes, written } = order.sparse

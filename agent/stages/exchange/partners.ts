@@ -8,6 +8,11 @@ const NEIGHBOUR_PERCENT = 75
 /** A SuperEdge peer is asked again whether it speaks our protocol by now. */
 const UPGRADE_TRY_MS = 60_000
 
+const isOpen = (peer: PeerState, now: number): boolean => {
+  if (peer.isGossiping || peer.backoffUntil > now) return false
+  return !peer.isSuperEdge || now - peer.triedV1At >= UPGRADE_TRY_MS
+}
+
 /**
  * Chooses the partner of the next exchange. Neighbours take turns in an order that is shuffled for every turn, so
  * none waits long; who failed lately is left out, unless everybody did: an agent alone goes on trying.
@@ -32,7 +37,8 @@ export class Partners {
   }
 
   #nextNeighbour(): PeerState | undefined {
-    if (!this.#turn.some(peer => this.#isOpen(peer))) {
+    const { now } = this.#context
+    if (!this.#turn.some(peer => isOpen(peer, now))) {
       const { membership, seams } = this.#context
       const { table, peers, self } = membership
       const neighbours = Array.from(table.topology.gossipNeighbours(self))
@@ -41,24 +47,19 @@ export class Partners {
         neighbours.flatMap(index => peers[index] ?? []),
       )
     }
-    const place = this.#turn.findIndex(peer => this.#isOpen(peer))
+    const place = this.#turn.findIndex(peer => isOpen(peer, now))
     return place < 0 ? undefined : this.#turn.splice(place, 1)[0]
   }
 
   #anybody(onlyOpen: boolean): PeerState | undefined {
+    const { now } = this.#context
     const candidates = this.#context.membership.peers.filter(
       peer =>
         peer !== undefined &&
-        (onlyOpen ? this.#isOpen(peer) : !peer.isSuperEdge && !peer.isGossiping),
+        (onlyOpen ? isOpen(peer, now) : !peer.isSuperEdge && !peer.isGossiping),
     )
     return candidates.length === 0
       ? undefined
       : candidates[this.#context.seams.random.below(candidates.length)]
-  }
-
-  #isOpen(peer: PeerState): boolean {
-    const now = this.#context.now
-    if (peer.isGossiping || peer.backoffUntil > now) return false
-    return !peer.isSuperEdge || now - peer.triedV1At >= UPGRADE_TRY_MS
   }
 }

@@ -33,15 +33,13 @@ export class PeerDigests {
     this.#reports.set(peer, { bytes: new Uint8Array(bytes), at: now })
   }
 
-  /** It knows so much of the member at this place, whatever it reported. */
-  add(peer: PeerState, place: number, digest: number, now: number): void {
-    const bytes = this.of(peer, now)
-    if (bytes !== undefined) bytes[place] = digest
-    else {
-      const only = new Uint8Array(this.#size)
-      only[place] = digest
-      this.#reports.set(peer, { bytes: only, at: now })
-    }
+  /** The same to write to, for what it knows whatever it reported; all 0 at first where it has not reported lately. */
+  toUpdate(peer: PeerState, now: number): Uint8Array {
+    const reported = this.of(peer, now)
+    if (reported !== undefined) return reported
+    const bytes = new Uint8Array(this.#size)
+    this.#reports.set(peer, { bytes, at: now })
+    return bytes
   }
 
   #forget(now: number): void {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../../core/clock.js'
 import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
 import type { MemberStatement, Taken } from '../../identity/member-statement.js'
 import type { MemberEntry } from './member-entry.js'
@@ -11,17 +10,20 @@ const PROVED_AT_ONCE = 300
 /** Proving one signature takes as long as hashing the links of so many quarters of a second. */
 const QUARTERS_PER_PROOF = 400
 
+/** Of the message that an entry came with. */
+export interface Arrival {
+  /** `Clock.now` when it is taken in. */
+  readonly now: number
+  /** Milliseconds that it may have been under way at most: they are added to the ages in it. */
+  readonly delayMs: number
+}
+
 type StatementEntry = Extract<Entry, { kind: 'statement' }>
 
 /** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
-  readonly #clock: Clock
   readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
   #proved = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
 
   /** Signatures that were proved, good or bad. */
   get proved(): number {
@@ -29,30 +31,26 @@ export class Proofs {
   }
 
   /** Takes the cost of so many signatures out of the limit. @returns false where it is used up */
-  afford(cost: number): boolean {
-    return this.#limit.take(this.#clock.now(), Math.max(0, cost))
+  afford(now: number, cost: number): boolean {
+    return this.#limit.take(now, Math.max(0, cost))
   }
 
-  /**
-   * @param delayMs milliseconds that the message may have been under way at most; added to the entry's age
-   * @returns undefined where the limit is used up
-   */
-  prove(member: MemberEntry, entry: Entry, delayMs: number): Taken | undefined {
+  /** @returns undefined where the limit is used up */
+  prove(member: MemberEntry, entry: Entry, arrival: Arrival): Taken | undefined {
     return entry.kind === 'statement'
-      ? this.#proveStatement(member, entry, delayMs)
-      : this.#proveProgress(member.latest, entry)
+      ? this.#proveStatement(member, entry, arrival)
+      : this.#proveProgress(member.latest, entry, arrival.now)
   }
 
   #proveStatement(
     { latest, limit }: MemberEntry,
     { received, progress, age }: StatementEntry,
-    delayMs: number,
+    { now, delayMs }: Arrival,
   ): Taken | undefined {
-    const now = this.#clock.now()
     const isUnproved = latest.isUnproved(received)
     if (isUnproved && !limit.take(now)) return undefined
     const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
-    if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
+    if (!this.afford(now, (isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
     if (isUnproved) this.#proved++
     return latest.takeStatement(received, progress, age + delayMs, now)
   }
@@ -60,6 +58,7 @@ export class Proofs {
   #proveProgress(
     latest: MemberStatement,
     entry: Exclude<Entry, StatementEntry>,
+    now: number,
   ): Taken | undefined {
     const known = knownOf(latest)
     if (known === undefined) return undefined
@@ -69,8 +68,8 @@ export class Proofs {
     const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
     if (entry.kind === 'time' && !isSameSlot) return undefined
     const behind = quarters - known.progress.quarters
-    if (!this.afford(behind / QUARTERS_PER_PROOF)) return undefined
+    if (!this.afford(now, behind / QUARTERS_PER_PROOF)) return undefined
     const link = entry.kind === 'link' ? entry.link : undefined
-    return latest.takeProgress({ quarters, link }, this.#clock.now())
+    return latest.takeProgress({ quarters, link }, now)
   }
 }

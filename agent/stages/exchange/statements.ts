@@ -9,7 +9,7 @@ import {
   type Entry,
   type KnownStatement,
 } from '../../identity/entries.js'
-import { Digests } from '../../identity/digests.js'
+import { Digests, type PeerKnowledge } from '../../identity/digests.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
 import type { Taken } from '../../identity/member-statement.js'
 import { OwnStatement } from '../../identity/own-statement.js'
@@ -21,7 +21,7 @@ import { newMember, type MemberEntry } from './member-entry.js'
 import { isLong, ownContent, StatementRecords } from './statement-record.js'
 import { PeerDigests } from './peer-digests.js'
 import type { PeerState } from './peer-state.js'
-import { Proofs } from './proofs.js'
+import { Proofs, type Arrival } from './proofs.js'
 import { urgentSince } from './urgent.js'
 import type { Refusal } from './refusal.js'
 import type { NewsEntry, PlacedEntry } from './signed-body.js'
@@ -80,6 +80,8 @@ export class Statements {
   #epoch: number
   #members: readonly (MemberEntry | undefined)[] = []
   #records: StatementRecords
+  /** The places of members that may have said lately what others must hear at once. */
+  #urgent = new Set<number>()
   #equivocations = 0
   /** Of all members but the own node. */
   #digests = new Digests(0)
@@ -87,7 +89,7 @@ export class Statements {
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
-    this.#proofs = new Proofs(start.clock)
+    this.#proofs = new Proofs()
     this.#place = place
     this.#identities = identities
     this.#epoch = start.savedEpoch
@@ -110,6 +112,14 @@ export class Statements {
   /** Whether keys of this member are known, also while it has fallen back to the zone's key. */
   hasKeys(index: number): boolean {
     return this.#members[index] !== undefined
+  }
+
+  /** Whether all members but the own node have to sign what they say. */
+  areAllSigned(): boolean {
+    const { self } = this.#place.table
+    for (let index = 0; index < this.#members.length; index++)
+      if (index !== self && !this.isSigned(index)) return false
+    return true
   }
 
   /** When this member last showed that its statement holds, by `Clock.now`; −Infinity when it never did. */
@@ -183,7 +193,8 @@ export class Statements {
    * @param isBurst also signs of life that are later by less than `QUIET_LEAST`
    */
   newsFor(peer: PeerState, isBurst: boolean): readonly NewsEntry[] {
-    return this.#entries(peer, isBurst, () => true)
+    const knowledge = this.#knowledgeOf(peer, isBurst)
+    return this.#entries(this.#digests.placesOfNews(knowledge, this.#place.table.self), knowledge)
   }
 
   /**
@@ -192,18 +203,35 @@ export class Statements {
    * @param isBurst as in `newsFor`
    */
   newsForPeer(peer: PeerState, isWide: boolean, isBurst: boolean): readonly NewsEntry[] {
+    const knowledge = this.#knowledgeOf(peer, isBurst)
+    const { now, seen } = knowledge
     const { self } = this.#place.table
+    const recent = this.#recentPlaces(now)
+    const more = isWide ? this.#digests.placesOfNews(knowledge).filter(place => seen?.[place]) : []
+    const places = [...new Set([self, ...recent, ...more])].sort((a, b) => a - b)
+    return this.#entries(
+      places.filter(place => place === self || now - this.signedAt(place) <= RECENT_MS),
+      knowledge,
+    )
+  }
+
+  /** Of members that said lately what others must hear at once. */
+  #recentPlaces(now: number): Iterable<number> {
+    for (const place of this.#urgent)
+      if (now - this.#members[place]!.urgentSince >= RECENT_MS) this.#urgent.delete(place)
+    return this.#urgent
+  }
+
+  #knowledgeOf(peer: PeerState, isBurst: boolean): PeerKnowledge {
     const now = this.#start.clock.now()
-    return this.#entries(peer, isBurst, ({ madeAt }, index, seen) => {
-      const isRecent = index === self || now - this.#members[index]!.urgentSince < RECENT_MS
-      return (isRecent || (isWide && seen !== 0)) && now - madeAt <= RECENT_MS
-    })
+    return { seen: this.#peerDigests.of(peer, now), now, least: isBurst ? 1 : QUIET_LEAST }
   }
 
   /** A peer received these entries: they are not sent to it again. */
   noteDelivered(peer: PeerState, entries: readonly NewsEntry[]): void {
-    const now = this.#start.clock.now()
-    for (const { place, digest } of entries) this.#peerDigests.add(peer, place, digest, now)
+    if (entries.length === 0) return
+    const seen = this.#peerDigests.toUpdate(peer, this.#start.clock.now())
+    for (const { place, digest } of entries) seen[place] = digest
   }
 
   /**
@@ -212,37 +240,50 @@ export class Statements {
    * @returns undefined when nothing was new
    */
   take(entries: readonly PlacedEntry[], peer: PeerState, delayMs: number): News | undefined {
+    if (entries.length === 0) return undefined
+    const { table } = this.#place
+    const now = this.#start.clock.now()
+    const seen = this.#peerDigests.toUpdate(peer, now)
     let news: News | undefined
     for (const { place, entry } of entries) {
-      if (place === this.#place.table.self) this.#hearOfUs(entry)
-      else if (entry.kind === 'statement' && isLong(this.#place.table, entry.received.statement))
+      if (place === table.self) this.#hearOfUs(entry, now)
+      else if (entry.kind === 'statement' && isLong(table, entry.received.statement))
         this.#start.onRefusal('long-statement', peer)
-      else news = moreOf(news, this.#takeOne(place, entry, peer, delayMs))
+      else news = moreOf(news, this.#takeOne(place, entry, peer, { now, delayMs, seen }))
     }
     return news
   }
 
   /** A peer passed on a statement in the own node's name. Where it is later than the own one, that goes on above it. */
-  #hearOfUs(entry: Entry): void {
-    if (entry.kind === 'statement' && this.#proofs.afford(1) && this.#own?.refute(entry.received))
-      this.#place.table.renew()
+  #hearOfUs(entry: Entry, now: number): void {
+    if (entry.kind !== 'statement' || !this.#proofs.afford(now, 1)) return
+    if (this.#own?.refute(entry.received) === true) this.#place.table.renew()
   }
 
-  #takeOne(index: number, entry: Entry, peer: PeerState, delayMs: number): News | undefined {
-    const now = this.#start.clock.now()
+  /** @param arrival with what the peer is known to know, by place */
+  #takeOne(
+    index: number,
+    entry: Entry,
+    peer: PeerState,
+    arrival: Arrival & { readonly seen: Uint8Array },
+  ): News | undefined {
+    const { now } = arrival
     const member = this.#members[index]
     if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
     const before = member.latest.received
-    const taken = this.#proofs.prove(member, entry, delayMs)
+    const taken = this.#proofs.prove(member, entry, arrival)
     if (taken === undefined) return undefined
     this.#complain(taken, member, peer)
-    this.#noteMissed(taken, member, entry)
+    this.#noteMissed(taken, member, { entry, now })
     const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
     this.#digests.set(index, known)
-    if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
-    this.#peerDigests.add(peer, index, digestOf(known, now), now)
+    if (isOther) {
+      member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
+      this.#urgent.add(index)
+    }
+    arrival.seen[index] = digestOf(known, now)
     if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
       return undefined
     member.fellBackAt = Infinity
@@ -250,9 +291,12 @@ export class Statements {
   }
 
   /** A link that does not fit may belong to a statement that never came, which the digest must then ask for. */
-  #noteMissed(taken: Taken, member: MemberEntry, { kind }: Entry): void {
-    const now = this.#start.clock.now()
-    if (kind === 'statement' && taken.kind !== 'early') member.isMissed = false
+  #noteMissed(
+    taken: Taken,
+    member: MemberEntry,
+    { entry, now }: { readonly entry: Entry; readonly now: number },
+  ): void {
+    if (entry.kind === 'statement' && taken.kind !== 'early') member.isMissed = false
     if (taken.kind !== 'forged' || taken.reason !== 'link') return
     if (now - member.missedAt < MISSED_MS) return
     member.isMissed = true
@@ -268,23 +312,12 @@ export class Statements {
     onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
   }
 
-  /** What a peer lacks by its digest, of the members that are wanted. */
-  #entries(
-    peer: PeerState,
-    isBurst: boolean,
-    isWanted: (known: KnownStatement, place: number, seen: number) => boolean,
-  ): readonly NewsEntry[] {
-    const { size, self } = this.#place.table
-    const now = this.#start.clock.now()
-    const digest = this.#peerDigests.of(peer, now)
-    const least = isBurst ? 1 : QUIET_LEAST
+  /** What a peer lacks of the members at these places. @param places ascending */
+  #entries(places: readonly number[], { seen, now, least }: PeerKnowledge): readonly NewsEntry[] {
     const found: NewsEntry[] = []
-    for (let place = 0; place < size; place++) {
-      const seen = digest?.[place] ?? 0
-      if (place !== self && !this.#digests.hasNews(place, seen, now, least)) continue
+    for (const place of places) {
       const known = this.#known(place)
-      if (known === undefined || !isWanted(known, place, seen)) continue
-      const entry = newsFor(known, seen, now, least)
+      const entry = known && newsFor(known, seen?.[place] ?? 0, now, least)
       if (entry !== undefined) found.push({ place, entry, digest: digestOf(known, now) })
     }
     return found
@@ -340,6 +373,7 @@ export class Statements {
       }
       return newMember(pin, { zoneHash, id })
     })
+    this.#urgent = new Set(this.#members.flatMap((member, place) => (member ? [place] : [])))
     this.#digests = new Digests(table.size)
     this.#setDigests()
     this.#readAnew()

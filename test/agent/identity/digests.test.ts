@@ -33,10 +33,16 @@ t.test('digests of all members and of each are the same, and so is what a peer l
           [...digests.bytes(now)],
           all.map(known => digestOf(known, now)),
         )
-        all.forEach((known, place) => {
-          const news = known && newsFor(known, seen, now, least)
-          t.equal(digests.hasNews(place, seen, now, least), news !== undefined)
-        })
+        const isNews = (known: KnownStatement | undefined): boolean =>
+          known !== undefined && newsFor(known, seen, now, least) !== undefined
+        const places = all.flatMap((known, place) => (isNews(known) ? [place] : []))
+        const knowledge = { seen: new Uint8Array(all.length).fill(seen), now, least }
+        t.strictSame(digests.placesOfNews(knowledge), places)
+        const always = all.length - 1
+        t.strictSame(digests.placesOfNews(knowledge, always), [
+          ...places.filter(place => place !== always),
+          always,
+        ])
       },
     ),
   )
@@ -49,5 +55,5 @@ t.test('what is known of a member can become nothing again', async t => {
   t.strictSame([...digests.bytes(5)], [0, 11])
   digests.set(1, undefined)
   t.strictSame([...digests.bytes(5)], [0, 0])
-  t.equal(digests.hasNews(1, 0, 5, 1), false)
+  t.strictSame(digests.placesOfNews({ seen: undefined, now: 5, least: 1 }), [])
 })

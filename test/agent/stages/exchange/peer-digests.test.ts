@@ -18,7 +18,7 @@ t.test('a report is a copy, and what the peer was sent is added to it', async t 
   const reported = Buffer.from([1, 2, 3])
   digests.set(peer, reported, 0)
   reported[0] = 9
-  digests.add(peer, 1, 77, 0)
+  digests.toUpdate(peer, 0)[1] = 77
   t.strictSame([...digests.of(peer, 0)!], [1, 77, 3])
   t.equal(digests.of(peerNamed('b'), 0), undefined)
 })
@@ -26,7 +26,7 @@ t.test('a report is a copy, and what the peer was sent is added to it', async t 
 t.test('a peer that did not report knows only what it was sent', async t => {
   const digests = new PeerDigests(3)
   const peer = peerNamed('a')
-  digests.add(peer, 2, 5, 0)
+  digests.toUpdate(peer, 0)[2] = 5
   t.strictSame([...digests.of(peer, 0)!], [0, 0, 5])
 })
 
@@ -36,10 +36,10 @@ t.test('a report is forgotten when its bytes may stand for other times', async t
   digests.set(first, Buffer.from([1]), 0)
   digests.set(second, Buffer.from([2]), 10)
   digests.set(first, Buffer.from([3]), 20)
-  digests.add(second, 0, 4, OLDEST_MS)
+  digests.toUpdate(second, OLDEST_MS)[0] = 4
   t.strictSame([...digests.of(second, OLDEST_MS + 10)!], [4], 'a part makes it no younger')
   t.equal(digests.of(second, OLDEST_MS + 11), undefined)
   t.strictSame([...digests.of(first, OLDEST_MS + 11)!], [3], 'reported anew')
-  digests.add(first, 0, 9, OLDEST_MS + 21)
+  digests.toUpdate(first, OLDEST_MS + 21)[0] = 9
   t.strictSame([...digests.of(first, OLDEST_MS + 21)!], [9], 'begins with nothing')
 })
