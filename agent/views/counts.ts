@@ -26,7 +26,7 @@ const exchangeOf = (engine: EngineStatus): Counts['exchange'] => ({
   sentBytes: engine.bytesSent,
   receivedBytes: engine.bytesReceived,
   sent: engine.messagesSent,
-  failed: engine.peers.reduce((sum, peer) => sum + peer.failures, 0),
+  failed: engine.failures,
   received: engine.messagesReceived,
   refused: { ...NO_REFUSALS, ...engine.refusals },
   proved: engine.identity.proved,

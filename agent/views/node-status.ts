@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { voteOf } from '../stages/check/target-history.js'
 import type { CheckStage } from '../stages/check/stage.js'
-import type { EngineStatus, PeerStatus } from '../stages/exchange/status.js'
+import type { PeerStatus } from '../stages/exchange/status.js'
 import type {
   GuardView,
   NodeDetail,
@@ -33,7 +33,8 @@ export interface NodeScene {
   readonly state: ZoneState
   readonly store: ResultStore
   readonly check: Pick<CheckStage, 'stateOf' | 'ownKubelet'>
-  readonly engine: EngineStatus
+  /** By name. */
+  readonly peers: ReadonlyMap<string, PeerStatus>
   readonly writer: Pick<Writer, 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil'>
   readonly times: Times
 }
@@ -66,12 +67,11 @@ const DIALECTS: Readonly<Record<PeerStatus['speaks'], PeerView['dialect']>> = {
   'v0.9': 'superedge-v0.9',
 }
 
-const peerOf = ({ options, engine, times, state }: NodeScene, index: number): PeerView | null => {
-  const peer = engine.peers.find(({ name }) => name === state.roster.members[index]!.name)
+const peerOf = ({ options, peers, times, state }: NodeScene, index: number): PeerView | null => {
+  const peer = peers.get(state.roster.members[index]!.name)
   if (peer === undefined) return null
   const lastHeardSeconds = peer.lastHeardAt === null ? null : times.age(peer.lastHeardAt)
-  const limit =
-    (SILENT_PERIODS * options.exchangePeriodMs * Math.max(1, engine.peers.length)) / 1_000
+  const limit = (SILENT_PERIODS * options.exchangePeriodMs * peers.size) / 1_000
   const isSilent = lastHeardSeconds !== null && lastHeardSeconds > limit
   const refused = Object.keys(peer.refusals).filter(kind => kind !== 'challenged')
   const heard = isSilent ? 'silent' : 'ok'

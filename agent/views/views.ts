@@ -153,7 +153,8 @@ const sceneOf = ({ options, seams }: Parts): NodeScene | undefined => {
   const state = store.zone.current
   const engine = exchange.report
   if (engine === undefined || state === undefined) return undefined
-  return { options, state, store, check, writer, engine, times: timesOf(seams.clock) }
+  const peers = new Map(engine.peers.map(peer => [peer.name, peer]))
+  return { options, state, store, check, writer, peers, times: timesOf(seams.clock) }
 }
 
 const statusOf = (parts: Parts): StatusView => {

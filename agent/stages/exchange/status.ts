@@ -58,6 +58,8 @@ export interface EngineStatus {
   readonly taking: number
   /** Peers that use the same keys. */
   readonly sharingKeys: number
+  /** Requests to all peers that failed. */
+  readonly failures: number
   /** Built when it is asked for first: most who look need the numbers alone. */
   readonly peers: readonly PeerStatus[]
 }
@@ -118,6 +120,7 @@ export const statusOf = (context: ExchangeContext, isBurst: boolean): EngineStat
     peerCount: peers.length,
     taking: peers.filter(({ trouble }) => trouble === undefined).length,
     sharingKeys: peers.filter(peer => isSharing(peer, membership.keys.setHash)).length,
+    failures: peers.reduce((sum, peer) => sum + peer.failures, 0),
     get peers() {
       return (shown ??= peers.map(peer => peerStatus(peer, context)))
     },
