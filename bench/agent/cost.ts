@@ -8,6 +8,7 @@ import { AgentProcess, read } from './agent-process.js'
 import {
   beliefFaults,
   increaseOf,
+  refusalsIn,
   provedMembers,
   type Belief,
   type Identity,
@@ -195,14 +196,25 @@ export const measureCost = async (order: CostOrder): Promise<Cost> => {
   }
 }
 
-/** Read behind the run: the agent works for it. */
-const beliefOf = async (agent: AgentProcess, from: Reading, to: Reading): Promise<Belief> => {
+type Refusals = ReturnType<typeof refusalsIn>
+
+/** Of the agent, since its start. It works for this, so it is asked before and behind what is measured. */
+const refusalsOf = async (agent: AgentProcess): Promise<Refusals> =>
+  refusalsIn((await read(`${agent.url}/metrics`)) ?? '')
+
+/** Read behind the run, too. */
+const beliefOf = async (
+  agent: AgentProcess,
+  from: Reading & { readonly refused: Refusals },
+  to: Reading,
+): Promise<Belief> => {
+  const refused = increaseOf(from.refused, await refusalsOf(agent))
   const status = await statusOf(agent)
   const { exchange: before } = from.world
   const { exchange: after } = to.world
   return {
     proved: status === undefined ? 0 : provedMembers(status),
-    refused: increaseOf(from.refused, to.refused),
+    refused,
     refusedByWorld: after.refused - before.refused,
     failedOfWorld: after.failed - before.failed,
   }
@@ -226,7 +238,9 @@ const play = async (
   const settlingMs = Math.min(60_000, order.minutes * 12_000)
   await wait(settlingMs)
   await world.call('forgetGaps')
-  const from = await readAll(bed, order.agentCore)
+  const refused = await refusalsOf(agent)
+  await wait(1_000)
+  const from = { ...(await readAll(bed, order.agentCore)), refused }
   await wait(order.minutes * 60_000 - settlingMs)
   const to = await readAll(bed, order.agentCore)
   const memory = memoryOf(agent.pid)

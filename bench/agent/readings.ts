@@ -3,8 +3,7 @@
 import type { Entry } from '../../testkit/meter/ledger.js'
 import type { Meter } from '../../testkit/meter/meter.js'
 import { between } from '../../testkit/meter/traffic.js'
-import { read, type AgentProcess } from './agent-process.js'
-import { refusalsIn } from './belief.js'
+import type { AgentProcess } from './agent-process.js'
 import { coreMs, cpuMs, waitedMs, wakeups } from './proc.js'
 import type { WorldProcess } from './world-process.js'
 import type { WorldCount } from './world/world.js'
@@ -26,8 +25,6 @@ export interface Reading {
   readonly worldCpu: number
   readonly core: { readonly busy: number; readonly nice: number }
   readonly world: WorldCount
-  /** Of the agent, since its start. */
-  readonly refused: Readonly<Record<string, number>>
   readonly link: readonly Entry[] | undefined
 }
 
@@ -38,12 +35,7 @@ export interface Bed {
   readonly meter: Meter | undefined
 }
 
-const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-
 export const readAll = async ({ agent, world, meter }: Bed, core: number): Promise<Reading> => {
-  const refused = refusalsIn((await read(`${agent.url}/metrics`)) ?? '')
-  // The agent's own work for this is none of the run's.
-  await wait(1_000)
   const counts = await world.call('count')
   return {
     at: performance.now(),
@@ -53,7 +45,6 @@ export const readAll = async ({ agent, world, meter }: Bed, core: number): Promi
     worldCpu: cpuMs(world.pid),
     core: coreMs(core),
     world: counts,
-    refused,
     link: meter?.entries,
   }
 }
