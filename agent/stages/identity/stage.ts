@@ -40,6 +40,8 @@ class NodeIdentities implements Stage {
   readonly #members: MemberReviews
   readonly #ownNode: OwnNode
   #own: OwnKeys | undefined
+  /** Its members are those whose Nodes are read. */
+  #followed: Roster | undefined
   #credit = AT_ONCE
   #creditAt = 0
   #cancel: () => void = () => undefined
@@ -96,6 +98,8 @@ class NodeIdentities implements Stage {
   }
 
   #followMembers(roster: Roster): void {
+    if (roster === this.#followed) return
+    this.#followed = roster
     const others = roster.members.filter((_, index) => index !== roster.self)
     const names = new Set(others.map(({ name }) => name))
     this.#members.follow(names)

@@ -16,6 +16,7 @@ const sharedAddresses = (roster: Roster): string | undefined => {
 /** Several Nodes with one address: an answer from there says nothing about any of them until one of them signs. */
 export class SharedAddresses {
   readonly #onProblem: (problem: ConfigProblem) => void
+  #reviewed: Roster | undefined
   #problem: ConfigProblem | undefined
 
   /** @param onProblem called once for each set of addresses that are shared */
@@ -30,6 +31,8 @@ export class SharedAddresses {
 
   /** @param wall when the roster was listed */
   review(roster: Roster, wall: number): void {
+    if (roster === this.#reviewed) return
+    this.#reviewed = roster
     const problem = sharedAddresses(roster)
     if (problem === this.#problem?.problem) return
     this.#problem =
