@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { reasonOf } from '../../core/errors.js'
+import { Failure } from '../../core/failure.js'
 import type { Program, ProgramSeams } from '../../core/program.js'
 import { makeCredentials, type Credentials } from '../../kube/client/credentials.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
@@ -44,6 +44,7 @@ class AdmissionProgram implements Program {
   readonly #reviewer: Reviewer
   readonly #counters = new ReviewCounters()
   readonly #stopper = new AbortController()
+  readonly #failure: Failure
   readonly #startedAt: number
   readonly #listeners: Listener[] = []
   readonly #firstServed: Promise<void>
@@ -58,6 +59,7 @@ class AdmissionProgram implements Program {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
+    this.#failure = new Failure(log)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const client = makeResourceClient(
       { clock, random, log, credentials: this.#credentials },
@@ -86,6 +88,10 @@ class AdmissionProgram implements Program {
    */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
+  }
+
+  get failed(): Promise<never> {
+    return this.#failure.promise
   }
 
   async stop(): Promise<void> {
@@ -124,10 +130,8 @@ class AdmissionProgram implements Program {
     this.#listeners.push(await listenForOperators(this.#options.statusAddress, views, seams))
     if (isStopped()) return
     this.#table.informer.start()
-    this.#keeping = this.#certificates
-      .run(signal)
-      .catch((error: unknown) => log.error('bug: certificates ended', { error: reasonOf(error) }))
-    await Promise.race([this.#firstServed, this.#keeping])
+    this.#keeping = this.#failure.watch('the certificates', this.#certificates.run(signal))
+    await Promise.race([this.#firstServed, this.#keeping, this.failed])
     if (!isStopped()) await this.#listenForReviews()
   }
 

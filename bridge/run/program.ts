@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hostname } from 'node:os'
-import { reasonOf } from '../../core/errors.js'
+import { Failure } from '../../core/failure.js'
 import type { Program, ProgramSeams } from '../../core/program.js'
 import type { NodeName } from '../../core/ids.js'
 import { LeaderElection, type LeaderStatus } from '../../controller/leader-election.js'
@@ -54,8 +54,7 @@ class BridgeProgram implements Program {
   readonly #sink: Sink
   readonly #counters = new UpstreamCounters()
   readonly #stopper = new AbortController()
-  #fail: (error: unknown) => void = () => undefined
-  readonly failed = new Promise<never>((_resolve, reject) => (this.#fail = reject))
+  readonly #failure: Failure
   readonly #startedAt: number
   readonly #listeners: Listener[] = []
   #hub: OpenHub | undefined
@@ -70,8 +69,7 @@ class BridgeProgram implements Program {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
-    // Keeps an early failure from being an unhandled rejection.
-    this.failed.catch(() => undefined)
+    this.#failure = new Failure(log)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
     const client = makeResourceClient(
@@ -116,6 +114,10 @@ class BridgeProgram implements Program {
    */
   start(): Promise<void> {
     return (this.#starting ??= this.#start())
+  }
+
+  get failed(): Promise<never> {
+    return this.#failure.promise
   }
 
   async stop(): Promise<void> {
@@ -169,10 +171,8 @@ class BridgeProgram implements Program {
       this.#certificateSeams,
       signal,
     )
-    this.#running = Promise.all([renew, this.#run(hub, certificates)]).catch((error: unknown) => {
-      log.error('bug: the bridge ended', { error: reasonOf(error) })
-      this.#fail(error)
-    })
+    const work = Promise.all([renew, this.#run(hub, certificates)])
+    this.#running = this.#failure.watch('the bridge', work)
   }
 
   async #listen(

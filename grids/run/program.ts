@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hostname } from 'node:os'
-import { reasonOf } from '../../core/errors.js'
+import { Failure } from '../../core/failure.js'
 import type { Program, ProgramSeams } from '../../core/program.js'
 import { EventRecorder } from '../../controller/event-recorder.js'
 import { LeaderElection } from '../../controller/leader-election.js'
@@ -38,8 +38,7 @@ class GridsControllerProgram implements GridsProgram {
   readonly #controller: GridsController
   readonly #counters = new Counters()
   readonly #stopper = new AbortController()
-  #fail: (error: unknown) => void = () => undefined
-  readonly failed = new Promise<never>((_resolve, reject) => (this.#fail = reject))
+  readonly #failure: Failure
   readonly #startedAt: number
   #listener: Listener | undefined
   #starting: Promise<void> | undefined
@@ -51,8 +50,7 @@ class GridsControllerProgram implements GridsProgram {
     this.#options = options
     this.#seams = seams
     this.#startedAt = clock.now()
-    // Keeps an early failure from being an unhandled rejection.
-    this.failed.catch(() => undefined)
+    this.#failure = new Failure(log)
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const world = { clock, random, log }
     this.#client = makeResourceClient(
@@ -82,6 +80,10 @@ class GridsControllerProgram implements GridsProgram {
     return (this.#starting ??= this.#start())
   }
 
+  get failed(): Promise<never> {
+    return this.#failure.promise
+  }
+
   async stop(): Promise<void> {
     this.#stopper.abort(new Error('stopped'))
     await this.#starting?.catch(() => undefined)
@@ -109,12 +111,8 @@ class GridsControllerProgram implements GridsProgram {
     const seams = { clock, random, log, signal }
     this.#listener = await listenForOperators(this.#options.statusAddress, views, seams)
     if (signal.aborted) return
-    this.#running = this.#run(signal, term => this.#controller.lead(term)).catch(
-      (error: unknown) => {
-        log.error('bug: the controller ended', { error: reasonOf(error) })
-        this.#fail(error)
-      },
-    )
+    const work = this.#run(signal, term => this.#controller.lead(term))
+    this.#running = this.#failure.watch('the controller', work)
   }
 
   #run(signal: AbortSignal, lead: (term: AbortSignal) => Promise<void>): Promise<void> {
