@@ -3,7 +3,11 @@ import { X509Certificate } from 'node:crypto'
 import { reasonOf } from './errors.js'
 
 const BEGIN = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g
-const WHOLE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g
+/** OpenSSL reads the two lines only where nothing else stands on them. */
+const WHOLE =
+  /^\uFEFF?-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^\S\n]*$[^-]*^-----END \1-----[^\S\n]*$/gm
+const ANY_BEGIN = /^-----BEGIN [^\n]*-----/gm
+const ANY_WHOLE = /^-----BEGIN ([^\n]*?)-----(?:(?!-----BEGIN )[^])*?^-----END \1-----/gm
 
 /**
  * Check the certificates of authorities, in PEM. OpenSSL silently skips one that it cannot read and all that follow it: a file
@@ -16,6 +20,9 @@ export const checkAuthorities = (pem: string): void => {
   if (begun === 0) throw new Error('it holds no certificate')
   if (found.length < begun)
     throw new Error(`${found.length} of its ${begun} certificates are whole`)
+  // What follows a key or the like that has no end would not be read.
+  if ((pem.match(ANY_WHOLE)?.length ?? 0) < (pem.match(ANY_BEGIN)?.length ?? 0))
+    throw new Error('it has a block without its end')
   for (const [index, certificate] of found.entries()) {
     try {
       new X509Certificate(certificate)
