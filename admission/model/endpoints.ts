@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, type JsonMap } from '../../core/json.js'
+import { listAt, mapsAt, textAt } from '../../core/json-at.js'
 import { replaceList, unchanged, type Decision, type Unchanged } from './decision.js'
 import { whyNotKept, type Knowledge } from './nodes.js'
-import { listAt, mapsAt, textAt } from './read.js'
 import type { Review } from './review.js'
 
 /** The Pod of an address, since the address itself may be reused by another Pod; undefined when it names no Pod. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { show } from '../../core/errors.js'
+import { textAt } from '../../core/json-at.js'
 import { unchanged, type Decision } from './decision.js'
 import { whyNotKept, type Knowledge } from './nodes.js'
-import { conditionStatus, textAt } from './read.js'
+import { conditionStatus } from './read.js'
 import type { Review } from './review.js'
 import { judgeNode } from './standing.js'
 

@@ -2,8 +2,8 @@
 import { Buffer } from 'node:buffer'
 import { InvalidInputError } from '../../core/errors.js'
 import { isMap, type JsonMap } from '../../core/json.js'
+import { textAt, valueAt } from '../../core/json-at.js'
 import type { Decision } from './decision.js'
-import { textAt, valueAt } from './read.js'
 
 const VERSIONS = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'] as const
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, type JsonMap } from '../../core/json.js'
+import { listAt, mapsAt, valueAt } from '../../core/json-at.js'
 import type { Decision } from './decision.js'
 import { Keeper, podOf } from './endpoints.js'
 import type { Knowledge } from './nodes.js'
-import { listAt, mapsAt, valueAt } from './read.js'
 import type { Review } from './review.js'
 
 /** An endpoint without the condition counts as ready, as in the API. */

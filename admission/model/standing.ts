@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { mapsAt, textAt, valueAt } from '../../core/json-at.js'
 import { PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
-import { conditionStatus, instantOf, mapsAt, textAt, valueAt } from './read.js'
+import { conditionStatus, instantOf } from './read.js'
 
 /** The facts of a Node that decide whether it is kept. */
 export interface NodeFacts {

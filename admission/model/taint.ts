@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import { listAt, textAt } from '../../core/json-at.js'
 import { UNREACHABLE_TAINT } from '../../core/marks.js'
 import { replaceList, unchanged, type Decision } from './decision.js'
 import type { Knowledge } from './nodes.js'
-import { listAt, textAt } from './read.js'
 import type { Review } from './review.js'
 import { judgeNode, nodeFacts } from './standing.js'
 

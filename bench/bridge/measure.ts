@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { join } from 'node:path'
-import { textAt } from '../../testkit/edge/bodies.js'
+import { textAt } from '../../core/json-at.js'
 import { fileStore } from '../../testkit/edge/store.js'
 import { never, rawType } from '../../testkit/kube/raw-objects.js'
 import { cpuMs, memoryOf } from '../agent/proc.js'

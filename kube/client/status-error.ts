@@ -6,7 +6,8 @@ import { retryAfterOf } from './retry-after.js'
 const MAX_MESSAGE = 4_096
 const MAX_CAUSES = 100
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+/** True for lists too. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 const text = (value: unknown): string =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../core/errors.js'
 import { parseExactJson } from '../../core/exact-json.js'
-import { watchError } from './status-error.js'
+import { isRecord, watchError } from './status-error.js'
 
 /** One event of a watch, checked as far as the loop needs it. */
 export type WatchEvent<R = unknown> =
@@ -21,9 +21,6 @@ interface RawObject {
     readonly resourceVersion?: unknown
   }
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 

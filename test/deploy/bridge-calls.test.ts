@@ -2,11 +2,11 @@
 // The rights that the bridge is shipped with, against the requests that it really makes.
 import { join } from 'node:path'
 import t from 'tap'
+import { valueAt } from '../../core/json-at.js'
 import { resolveBridgeOptions } from '../../bridge/options/resolve.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 import { grantsOf, idleGrants, rbacAllows } from '../../testkit/deploy/rbac.js'
 import { openBridge, openCluster, until } from '../bridge/run/stage.js'
-import { at } from '../../testkit/edge/bodies.js'
 
 /** A hang, not a measurement. */
 t.setTimeout(900_000)
@@ -69,7 +69,13 @@ t.test('the manifests fit together', t => {
     t.match(JSON.stringify(policy['spec']), /'edge-system' \+ ':' \+ 'edge-health-bridge'/)
   const { options } = resolveBridgeOptions({ flags: [], env: {} })
   const [deployment] = of('Deployment')
-  const [container] = at(deployment, 'spec', 'template', 'spec', 'containers') as readonly object[]
+  const [container] = valueAt(
+    deployment,
+    'spec',
+    'template',
+    'spec',
+    'containers',
+  ) as readonly object[]
   t.match(container, {
     ports: [
       { containerPort: options.listenAddress.port },

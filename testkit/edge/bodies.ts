@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, type JsonMap } from '../../core/json.js'
-
-/** The field at a path of a JSON value; undefined where there is none. */
-export const at = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>((inner, key) => (isMap(inner) ? inner[key] : undefined), value)
-
-/** The same as text, '' where there is none. */
-export const textAt = (value: unknown, ...path: readonly string[]): string => {
-  const found = at(value, ...path)
-  return typeof found === 'string' ? found : ''
-}
-
-/** The list at a path; empty where there is none. */
-export const listAt = (value: unknown, ...path: readonly string[]): readonly unknown[] => {
-  const found = at(value, ...path)
-  return Array.isArray(found) ? found : []
-}
+import type { JsonMap } from '../../core/json.js'
+import { mapAt, mapsAt, textAt } from '../../core/json-at.js'
 
 const second = (wall: number): string => `${new Date(wall).toISOString().slice(0, 19)}Z`
 
@@ -91,7 +76,7 @@ export const nodeStatusPatch = (wall: number): string =>
 
 /** Does this Node say that it is not ready? */
 export const isUnready = (nodeObject: unknown): boolean =>
-  listAt(nodeObject, 'status', 'conditions').some(
+  mapsAt(nodeObject, 'status', 'conditions').some(
     each => textAt(each, 'type') === 'Ready' && textAt(each, 'status') !== 'True',
   )
 
@@ -113,7 +98,7 @@ export const leaseBody = (node: string, nodeObject: unknown, wall: number): Json
 /** The whole Lease with a new time. */
 export const renewedLease = (lease: JsonMap, wall: number): JsonMap => ({
   ...lease,
-  spec: { ...(isMap(lease['spec']) ? lease['spec'] : {}), renewTime: micro(wall) },
+  spec: { ...mapAt(lease, 'spec'), renewTime: micro(wall) },
 })
 
 /** How far a pod has come. */
@@ -146,7 +131,7 @@ export const podPatch = (pod: unknown, phase: PodPhase, ip: string, wall: number
     ['ContainersReady', ready],
     ['PodScheduled', true],
   ]
-  const containerStatuses = listAt(pod, 'spec', 'containers').map(container => ({
+  const containerStatuses = mapsAt(pod, 'spec', 'containers').map(container => ({
     name: textAt(container, 'name'),
     image: textAt(container, 'image'),
     ...{ imageID: '', ready, started: ready, restartCount: 0, state: stateOf(phase, wall) },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
-import { isMap, type JsonMap } from '../../core/json.js'
+import type { JsonMap } from '../../core/json.js'
+import { valueAt } from '../../core/json-at.js'
 import type { ResourceClient, Selection } from '../../kube/client/resource-client.js'
 import {
   parseIdentity,
@@ -19,9 +20,6 @@ interface Watcher {
   readonly sink: WatchSink<unknown>
 }
 
-const at = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>((inner, key) => (isMap(inner) ? inner[key] : undefined), value)
-
 const keyOf = ({ resource }: ResourceName, { namespace = '', name }: ObjectName): string =>
   `${resource} ${namespace}/${name}`
 
@@ -33,8 +31,8 @@ const nameOf = ({ metadata: { name, namespace } }: Body): ObjectName => ({
 const NAMED = 'metadata.name='
 
 const isSelected = (body: Body, { labelSelector = '', fieldSelector = '' }: Selection): boolean =>
-  (labelSelector === '' || at(body, 'metadata', 'labels', labelSelector) !== undefined) &&
-  (fieldSelector !== 'spec.nodeName!=' || Boolean(at(body, 'spec', 'nodeName'))) &&
+  (labelSelector === '' || valueAt(body, 'metadata', 'labels', labelSelector) !== undefined) &&
+  (fieldSelector !== 'spec.nodeName!=' || Boolean(valueAt(body, 'spec', 'nodeName'))) &&
   (!fieldSelector.startsWith(NAMED) || fieldSelector === NAMED + body.metadata.name)
 
 const clone = <T>(value: T): T => structuredClone(value)
@@ -70,7 +68,7 @@ export class MemoryCluster {
     const key = keyOf(type, nameOf(body))
     const before = this.#objects.get(key)?.body
     const resourceVersion = String(++this.#version)
-    const uid = at(before, 'metadata', 'uid') ?? `uid-${resourceVersion}`
+    const uid = valueAt(before, 'metadata', 'uid') ?? `uid-${resourceVersion}`
     const kept = { ...clone(body), metadata: { ...body.metadata, uid, resourceVersion } }
     this.#objects.set(key, { type, body: kept })
     this.#notify(type, ({ sink, type, which }) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from 'node:crypto'
 import { isMap, type JsonMap } from '../../core/json.js'
+import { textAt, valueAt } from '../../core/json-at.js'
 import { parseLabelSelector } from '../../kube/label-selector.js'
-import { at, textAt } from './bodies.js'
 import type { Frame, Route } from './frame.js'
 import type { Answer } from './requests.js'
 
@@ -111,7 +111,9 @@ export class MetaServer {
     await this.#apply(content)
     const selects = parseLabelSelector(textAt(asked.option, 'labelSelector'))
     const labelsOf = (object: JsonMap) =>
-      new Map(Object.entries((at(object, 'metadata', 'labels') ?? {}) as Record<string, string>))
+      new Map(
+        Object.entries((valueAt(object, 'metadata', 'labels') ?? {}) as Record<string, string>),
+      )
     const watcher: Watcher = {
       ...{ id: textAt(content, 'ID'), content, onChange, after: this.#version, added: new Set() },
       matches: (key, object) => isAt(key, asked.Key) && selects(labelsOf(object)),
@@ -174,7 +176,7 @@ export class MetaServer {
     if (answer.kind === 'failed') return status(500, `failed to access cloud: ${answer.reason}`)
     const { content: answered } = answer.frame
     if (textAt(answered, 'Status') !== 'Approved') {
-      const code = at(answered, 'Error', 'ErrStatus', 'code')
+      const code = valueAt(answered, 'Error', 'ErrStatus', 'code')
       const message = textAt(answered, 'Error', 'ErrStatus', 'message')
       return status(typeof code === 'number' ? code : 500, message || textAt(answered, 'Reason'))
     }

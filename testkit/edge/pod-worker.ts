@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep } from '../../core/clock.js'
-import { podPatch, textAt, at, type PodPhase } from './bodies.js'
+import { textAt, valueAt } from '../../core/json-at.js'
+import { podPatch, type PodPhase } from './bodies.js'
 import type { EdgePart } from './edge-part.js'
 import { referencesOf, type Reference } from './references.js'
 import { outcomeOf } from './requests.js'
@@ -97,7 +98,7 @@ export class PodWorker {
       if (!(await sleep(clock, waitMs, this.#life.signal))) return false
     }
     this.#waitsFor = undefined
-    if (at(store.get(resource), 'ErrStatus') !== undefined) this.#emptyMounts.push(resource)
+    if (valueAt(store.get(resource), 'ErrStatus') !== undefined) this.#emptyMounts.push(resource)
     return !this.#life.signal.aborted
   }
 

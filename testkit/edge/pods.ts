@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { textAt } from './bodies.js'
+import { textAt } from '../../core/json-at.js'
 import type { EdgePart } from './edge-part.js'
 import type { Frame } from './frame.js'
 import { PodWorker, type PodView } from './pod-worker.js'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { at, listAt, textAt } from './bodies.js'
+import { mapsAt, textAt, valueAt } from '../../core/json-at.js'
 
 /** What a pod needs before it starts: an object of its namespace, or a token of a ServiceAccount. */
 export interface Reference {
@@ -13,7 +13,7 @@ const tokenRequest = (pod: unknown, projection: unknown): unknown => ({
   metadata: { creationTimestamp: null },
   spec: {
     audiences: textAt(projection, 'audience') === '' ? null : [textAt(projection, 'audience')],
-    expirationSeconds: at(projection, 'expirationSeconds') ?? 3_607,
+    expirationSeconds: valueAt(projection, 'expirationSeconds') ?? 3_607,
     boundObjectRef: {
       kind: 'Pod',
       apiVersion: 'v1',
@@ -31,10 +31,10 @@ const referencesOfVolume = (pod: unknown, volume: unknown): readonly Reference[]
   }
   add('configmap', textAt(volume, 'configMap', 'name'))
   add('secret', textAt(volume, 'secret', 'secretName'))
-  for (const source of listAt(volume, 'projected', 'sources')) {
+  for (const source of mapsAt(volume, 'projected', 'sources')) {
     add('configmap', textAt(source, 'configMap', 'name'))
     add('secret', textAt(source, 'secret', 'name'))
-    const projection = at(source, 'serviceAccountToken')
+    const projection = valueAt(source, 'serviceAccountToken')
     if (projection !== undefined) {
       const account = textAt(pod, 'spec', 'serviceAccountName')
       add(
@@ -49,11 +49,11 @@ const referencesOfVolume = (pod: unknown, volume: unknown): readonly Reference[]
 
 const referencesOfContainer = (container: unknown): readonly Reference[] => {
   const pairs = [
-    ...listAt(container, 'envFrom').flatMap(source => [
+    ...mapsAt(container, 'envFrom').flatMap(source => [
       ['configmap', textAt(source, 'configMapRef', 'name')] as const,
       ['secret', textAt(source, 'secretRef', 'name')] as const,
     ]),
-    ...listAt(container, 'env').flatMap(variable => [
+    ...mapsAt(container, 'env').flatMap(variable => [
       ['configmap', textAt(variable, 'valueFrom', 'configMapKeyRef', 'name')] as const,
       ['secret', textAt(variable, 'valueFrom', 'secretKeyRef', 'name')] as const,
     ]),
@@ -66,9 +66,9 @@ const referencesOfContainer = (container: unknown): readonly Reference[] => {
 /** What a pod refers to, each once, in the order in which it is mounted. */
 export const referencesOf = (pod: unknown): readonly Reference[] => {
   const found = [
-    ...listAt(pod, 'spec', 'volumes').flatMap(volume => referencesOfVolume(pod, volume)),
-    ...listAt(pod, 'spec', 'initContainers').flatMap(referencesOfContainer),
-    ...listAt(pod, 'spec', 'containers').flatMap(referencesOfContainer),
+    ...mapsAt(pod, 'spec', 'volumes').flatMap(volume => referencesOfVolume(pod, volume)),
+    ...mapsAt(pod, 'spec', 'initContainers').flatMap(referencesOfContainer),
+    ...mapsAt(pod, 'spec', 'containers').flatMap(referencesOfContainer),
   ]
   const byKey = new Map(found.map(reference => [`${reference.type}/${reference.name}`, reference]))
   return [...byKey.values()]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../core/clock.js'
 import { isMap, type JsonMap } from '../../core/json.js'
-import { at, textAt } from './bodies.js'
+import { textAt, valueAt } from '../../core/json-at.js'
 import { makeFrame, type Frame, type Route } from './frame.js'
 
 /** What came of a request to the cloud. */
@@ -71,7 +71,7 @@ export const outcomeOf = (answer: Answer): Outcome => {
   if (answer.kind === 'failed') return { ok: false, code: 0 }
   const { content } = answer.frame
   if (!isMap(content)) return { ok: false, code: 0 }
-  const status = at(content, 'Err', 'ErrStatus')
+  const status = valueAt(content, 'Err', 'ErrStatus')
   if (isMap(status)) {
     const code = status['code']
     return { ok: false, code: typeof code === 'number' ? code : 0 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../core/errors.js'
+import { isMap } from '../../core/json.js'
 import { parseJson } from '../../core/parse.js'
 
 /**
@@ -10,9 +11,6 @@ export type LocalInfo = ReadonlyMap<string, boolean | null>
 
 /** More keys than any zone has: a larger document is not an agent's. */
 const MAX_KEYS = 20_000
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * `Normal` in any letter case, as Go reads it; of several the last one. Absent is false: SuperEdge from v0.8.2 on

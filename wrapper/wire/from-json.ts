@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isMap } from '../../core/json.js'
 import type { JsonMap } from './kinds.js'
 import { messageOf, type Field, type Message, type Shape, type Simple } from './schema.js'
 import { Sink } from './sink.js'
@@ -11,9 +12,6 @@ interface Target {
   readonly message: string
   readonly field: Field
 }
-
-const isMap = (value: unknown): value is JsonMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const refuse = ({ message, field }: Target, rule: string): never => {
   throw new WireError(`${message}.${field.name}`, rule)

@@ -10,6 +10,7 @@ import {
 } from '../../../core/marks.js'
 import type { LocationCache, PlacedPod } from '../location/location-cache.js'
 import { NODE_LEASES } from '../merge/lease.js'
+import { strangerIn } from '../right/patch-trouble.js'
 import type { Right } from '../right/right.js'
 import type { Application, Target } from './application.js'
 import { fieldTrouble, type Field } from './patch-fields.js'
@@ -135,9 +136,6 @@ const EVENT_FIELDS: ReadonlySet<string> = new Set([
   ...['regarding', 'reportingController', 'reportingInstance', 'type'],
 ])
 const EVENT_METADATA: ReadonlySet<string> = new Set(['name', 'namespace'])
-
-const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
-  Object.keys(map).find(key => !known.has(key))
 
 const eventTrouble = (
   { namespace }: Target,

@@ -2,7 +2,8 @@
 import { writeExactJson } from '../../../core/exact-json.js'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
-import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../../core/marks.js'
+import { mapAt } from '../../../core/json-at.js'
+import { isReadAnnotation, isReadCondition, PEER_HEALTH } from '../../../core/marks.js'
 import { metadataOf, tidyObject } from '../merge/tidy.js'
 import { KINDS } from '../resource/kinds.js'
 import type { Target } from './application.js'
@@ -10,25 +11,21 @@ import type { Target } from './application.js'
 const pick = (map: JsonMap, keys: readonly string[]): JsonMap =>
   Object.fromEntries(keys.flatMap(key => (map[key] === undefined ? [] : [[key, map[key]]])))
 
-const mapAt = (map: JsonMap, key: string): JsonMap => (isMap(map[key]) ? map[key] : {})
-
 const METADATA = ['name', 'uid', 'resourceVersion', 'creationTimestamp', 'labels'] as const
-
-const isRead = (key: string): boolean => key === UNHEALTHY_ANNOTATION || key.startsWith(OWN_PREFIX)
 
 const conditionsOf = (status: JsonMap): readonly unknown[] => {
   const { conditions } = status
   const items: readonly unknown[] = Array.isArray(conditions) ? conditions : []
-  return items.filter(
-    item => isMap(item) && (item['type'] === 'Ready' || item['type'] === PEER_HEALTH),
-  )
+  return items.filter(item => isMap(item) && isReadCondition(item['type']))
 }
 
 /** The fields of another node's Node that agents read: a tenth of it, and nothing about what runs there. */
 const otherNode = (node: JsonMap): JsonMap => {
   const metadata = metadataOf(node)
   const status = mapAt(node, 'status')
-  const notes = Object.entries(mapAt(metadata, 'annotations')).filter(([key]) => isRead(key))
+  const notes = Object.entries(mapAt(metadata, 'annotations')).filter(([key]) =>
+    isReadAnnotation(key),
+  )
   return {
     ...{ apiVersion: KINDS.node.apiVersion, kind: KINDS.node.kind },
     metadata: { ...pick(metadata, METADATA), annotations: Object.fromEntries(notes) },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../../core/ids.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
+import type { JsonMap } from '../../../core/json.js'
+import { mapAt, textAt } from '../../../core/json-at.js'
 import { metadataOf } from '../merge/tidy.js'
 import { RESOURCE_GROUP, type Message, type Stamp } from '../message/message.js'
 import { KINDS } from '../resource/kinds.js'
@@ -36,8 +37,6 @@ const word = (
   ...more,
 })
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
 /**
  * The message with an object's present state for a watch. Never `insert`: an edge that already has the object would keep
  * the old state.
@@ -47,11 +46,15 @@ export const watchUpdate = (
   of: { readonly node: NodeName; readonly type: WatchedType },
   object: JsonMap,
 ): Message => {
-  const { namespace, name, resourceVersion } = metadataOf(object)
+  const metadata = metadataOf(object)
   return word(
     stamp,
-    { ...of, gone: { namespace: textOf(namespace), name: textOf(name) } },
-    { operation: 'update', resourceVersion: textOf(resourceVersion), content: object },
+    { ...of, gone: { namespace: textAt(metadata, 'namespace'), name: textAt(metadata, 'name') } },
+    {
+      operation: 'update',
+      resourceVersion: textAt(metadata, 'resourceVersion'),
+      content: object,
+    },
   )
 }
 
@@ -83,9 +86,8 @@ export const isNewerThan = (version: unknown, start: string): boolean =>
   numberOf(start) === 0n || numberOf(version) > numberOf(start) || numberOf(version) === 0n
 
 export const labelsOf = (object: JsonMap): ReadonlyMap<string, string> => {
-  const { labels } = metadataOf(object)
   return new Map(
-    Object.entries(isMap(labels) ? labels : {}).filter(
+    Object.entries(mapAt(object, 'metadata', 'labels')).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',
     ),
   )

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, type JsonMap } from '../../../core/json.js'
+import { mapAt, mapsAt, valueAt } from '../../../core/json-at.js'
 import { metadataOf } from '../merge/tidy.js'
 
 /** Kinds of objects that pods refer to. */
@@ -24,18 +25,14 @@ export const isMirrorPod = (pod: JsonMap): boolean => {
   return isMap(annotations) && Object.hasOwn(annotations, MIRROR_ANNOTATION)
 }
 
-const mapsIn = (value: unknown): readonly JsonMap[] =>
-  Array.isArray(value) ? value.filter(isMap) : []
-const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
-
 /** References found in one part of a pod; names that are missing or not text are skipped. */
 type Found = readonly Omit<Reference, 'namespace'>[]
 
 const one = (type: ReferencedType, name: unknown, optional: unknown = false): Found =>
   typeof name === 'string' && name !== '' ? [{ type, name, isOptional: optional === true }] : []
 
-const namedIn = (type: ReferencedType, value: unknown): Found => {
-  const { name, optional } = mapOf(value)
+const namedIn = (type: ReferencedType, value: unknown, ...keys: readonly string[]): Found => {
+  const { name, optional } = mapAt(value, ...keys)
   return one(type, name, optional)
 }
 
@@ -57,38 +54,34 @@ interface PodParts {
 }
 
 const sourceReferences = (source: JsonMap, { serviceAccount }: PodParts): Found => [
-  ...namedIn('configmap', source['configMap']),
-  ...namedIn('secret', source['secret']),
+  ...namedIn('configmap', source, 'configMap'),
+  ...namedIn('secret', source, 'secret'),
   ...(isMap(source['serviceAccountToken']) ? one('serviceaccounttoken', serviceAccount) : []),
 ]
 
 const volumeReferences = (volume: JsonMap, pod: PodParts): Found => {
-  const { secretName, optional } = mapOf(volume['secret'])
-  const { claimName } = mapOf(volume['persistentVolumeClaim'])
+  const { secretName, optional } = mapAt(volume, 'secret')
+  const claimName = valueAt(volume, 'persistentVolumeClaim', 'claimName')
   const isEphemeral = isMap(volume['ephemeral'])
   return [
-    ...namedIn('configmap', volume['configMap']),
+    ...namedIn('configmap', volume, 'configMap'),
     ...one('secret', secretName, optional),
-    ...one('secret', mapOf(volume['azureFile'])['secretName']),
-    ...mapsIn(mapOf(volume['projected'])['sources']).flatMap(source =>
-      sourceReferences(source, pod),
-    ),
-    ...Object.entries(SECRET_IN).flatMap(([kind, field]) =>
-      namedIn('secret', mapOf(volume[kind])[field]),
-    ),
+    ...one('secret', valueAt(volume, 'azureFile', 'secretName')),
+    ...mapsAt(volume, 'projected', 'sources').flatMap(source => sourceReferences(source, pod)),
+    ...Object.entries(SECRET_IN).flatMap(([kind, field]) => namedIn('secret', volume, kind, field)),
     ...one('persistentvolumeclaim', claimName),
     ...(isEphemeral ? one('persistentvolumeclaim', `${pod.name}-${String(volume['name'])}`) : []),
   ]
 }
 
 const containerReferences = (container: JsonMap): Found => [
-  ...mapsIn(container['envFrom']).flatMap(from => [
-    ...namedIn('configmap', from['configMapRef']),
-    ...namedIn('secret', from['secretRef']),
+  ...mapsAt(container, 'envFrom').flatMap(from => [
+    ...namedIn('configmap', from, 'configMapRef'),
+    ...namedIn('secret', from, 'secretRef'),
   ]),
-  ...mapsIn(container['env']).flatMap(({ valueFrom }) => [
-    ...namedIn('configmap', mapOf(valueFrom)['configMapKeyRef']),
-    ...namedIn('secret', mapOf(valueFrom)['secretKeyRef']),
+  ...mapsAt(container, 'env').flatMap(variable => [
+    ...namedIn('configmap', variable, 'valueFrom', 'configMapKeyRef'),
+    ...namedIn('secret', variable, 'valueFrom', 'secretKeyRef'),
   ]),
 ]
 
@@ -115,13 +108,13 @@ const merged = (references: readonly Reference[]): readonly Reference[] => {
  */
 export const referencesOf = (pod: JsonMap): readonly Reference[] => {
   if (isMirrorPod(pod)) return []
-  const spec = mapOf(pod['spec'])
+  const spec = mapAt(pod, 'spec')
   const parts = partsOf(pod, spec)
   const containers = ['containers', 'initContainers', 'ephemeralContainers']
   const found = [
-    ...mapsIn(spec['volumes']).flatMap(volume => volumeReferences(volume, parts)),
-    ...containers.flatMap(field => mapsIn(spec[field])).flatMap(containerReferences),
-    ...mapsIn(spec['imagePullSecrets']).flatMap(({ name }) => one('secret', name)),
+    ...mapsAt(spec, 'volumes').flatMap(volume => volumeReferences(volume, parts)),
+    ...containers.flatMap(field => mapsAt(spec, field)).flatMap(containerReferences),
+    ...mapsAt(spec, 'imagePullSecrets').flatMap(({ name }) => one('secret', name)),
   ]
   const namespace = String(metadataOf(pod)['namespace'])
   return merged(found.map(reference => ({ ...reference, namespace })))

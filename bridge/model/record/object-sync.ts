@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { allOf } from '../../../core/all-of.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
-import { metadataOf } from '../merge/tidy.js'
+import type { JsonMap } from '../../../core/json.js'
+import { textAt } from '../../../core/json-at.js'
 import { KINDS } from '../resource/kinds.js'
 import { NAME } from '../resource/resource.js'
 import type { DownstreamType } from '../route/downstream.js'
@@ -22,8 +22,6 @@ const TYPES: ReadonlySet<string> = new Set(
 )
 const isType = (type: string): type is DownstreamType => TYPES.has(type)
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
 /** The name is `<node>.<uid>`; a node's name may contain dots, a uid does not. */
 const cutName = (name: string): readonly [node: string, uid: string] => {
   const dot = name.lastIndexOf('.')
@@ -36,20 +34,17 @@ const cutName = (name: string): readonly [node: string, uid: string] => {
  * object.
  */
 export const readObjectSync = (raw: JsonMap): Synced | undefined => {
-  const { name, namespace } = metadataOf(raw)
-  const spec = isMap(raw['spec']) ? raw['spec'] : {}
-  const status = isMap(raw['status']) ? raw['status'] : {}
-  const type = textOf(spec['objectKind']).toLowerCase()
-  const [node, uid] = cutName(textOf(name))
-  const objectName = textOf(spec['objectName'])
+  const type = textAt(raw, 'spec', 'objectKind').toLowerCase()
+  const [node, uid] = cutName(textAt(raw, 'metadata', 'name'))
+  const objectName = textAt(raw, 'spec', 'objectName')
   if (!isType(type) || node === '' || uid === '' || !NAME.test(objectName)) return undefined
-  const version = textOf(status['objectResourceVersion'])
+  const version = textAt(raw, 'status', 'objectResourceVersion')
   return {
     node,
     uid,
     held: {
       type,
-      namespace: KINDS[type].isNamespaced ? textOf(namespace) : '',
+      namespace: KINDS[type].isNamespaced ? textAt(raw, 'metadata', 'namespace') : '',
       name: objectName,
       version: version === '' ? '0' : version,
       print: '',

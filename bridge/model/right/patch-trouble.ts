@@ -64,7 +64,8 @@ const NODE_METADATA: ReadonlySet<string> = new Set([
 ])
 const POD_METADATA: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion'])
 
-const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
+/** The first key that is not one of these. */
+export const strangerIn = (map: JsonMap, known: ReadonlySet<string>): string | undefined =>
   Object.keys(map).find(key => !known.has(key))
 
 const isOfWholeList = (item: unknown): boolean =>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import { InvalidInputError } from '../../../core/errors.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
+import type { JsonMap } from '../../../core/json.js'
+import { mapAt } from '../../../core/json-at.js'
 import type { NodeName } from '../../../core/ids.js'
 import type {
   ResourceClient,
@@ -40,8 +41,6 @@ interface Kept {
   /** Clock ms. */
   until: number
 }
-
-const mapAt = (map: JsonMap, key: string): JsonMap => (isMap(map[key]) ? map[key] : {})
 
 const bodyOf = ({ name, uid }: PlacedPod): JsonMap => ({
   ...{ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest' },

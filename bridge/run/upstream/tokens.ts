@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, type JsonMap } from '../../../core/json.js'
+import type { JsonMap } from '../../../core/json.js'
+import { mapAt, mapsAt, valueAt } from '../../../core/json-at.js'
 import { metadataOf, tidyObject } from '../../model/merge/tidy.js'
 import { refused, type Call, type Result } from './call.js'
 import { objectNameOf, objectsOf, TOKENS } from './objects.js'
 
-const mapsIn = (value: unknown): readonly JsonMap[] =>
-  Array.isArray(value) ? value.filter(isMap) : []
-const mapAt = (map: JsonMap, key: string): JsonMap => (isMap(map[key]) ? map[key] : {})
-
 /** The audiences of the tokens in the pod's volumes, and the apiserver's own. */
 const audiencesOf = (pod: JsonMap): ReadonlySet<unknown> => {
-  const volumes = mapsIn(mapAt(pod, 'spec')['volumes'])
-  const sources = volumes.flatMap(volume => mapsIn(mapAt(volume, 'projected')['sources']))
-  return new Set(sources.map(source => mapAt(source, 'serviceAccountToken')['audience']))
+  const volumes = mapsAt(pod, 'spec', 'volumes')
+  const sources = volumes.flatMap(volume => mapsAt(volume, 'projected', 'sources'))
+  return new Set(sources.map(source => valueAt(source, 'serviceAccountToken', 'audience')))
 }
 
 const textsIn = (value: unknown): readonly string[] =>
@@ -40,8 +37,8 @@ const audienceTrouble = async (
 /** Create a token for a pod of the node, bound to the pod. */
 export const createToken = async (call: Call): Promise<Result> => {
   const { client, content, resource, guard, signal } = call
-  const { audiences, expirationSeconds, boundObjectRef } = mapAt(content, 'spec')
-  const bound = isMap(boundObjectRef) ? boundObjectRef : {}
+  const { audiences, expirationSeconds } = mapAt(content, 'spec')
+  const bound = mapAt(content, 'spec', 'boundObjectRef')
   const asked = textsIn(audiences)
   const trouble = await audienceTrouble(call, bound, asked)
   if (trouble !== undefined) return refused(403, 'Forbidden', `token is forbidden: ${trouble}`)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, type JsonMap } from '../../../core/json.js'
+import type { JsonMap } from '../../../core/json.js'
+import { mapAt } from '../../../core/json-at.js'
 import { microTime } from '../../../kube/client/micro-time.js'
 import { metadataOf } from '../../model/merge/tidy.js'
 import { GAP_ANNOTATION, type SeenLease } from '../../model/vouch/gap.js'
 
-const mapOf = (value: unknown): JsonMap => (isMap(value) ? value : {})
-
 /** When a Lease was renewed and for how long; undefined when it does not say. */
 export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => {
-  const { renewTime, leaseDurationSeconds } = mapOf(lease?.['spec'])
+  const { renewTime, leaseDurationSeconds } = mapAt(lease, 'spec')
   const renewedAt = typeof renewTime === 'string' ? Date.parse(renewTime) : NaN
   if (Number.isNaN(renewedAt) || typeof leaseDurationSeconds !== 'number') return undefined
   return { renewedAt, durationMs: leaseDurationSeconds * 1_000 }
@@ -16,8 +15,7 @@ export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => 
 
 /** The annotations of an object that are text. */
 export const annotationsOf = (object: JsonMap | undefined): Readonly<Record<string, string>> => {
-  const { annotations } = metadataOf(object ?? {})
-  const texts = Object.entries(mapOf(annotations)).filter(
+  const texts = Object.entries(mapAt(object, 'metadata', 'annotations')).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   )
   return Object.fromEntries(texts)
@@ -30,12 +28,12 @@ export const renewedLease = (
 ): JsonMap => {
   const metadata = metadataOf(lease)
   const annotations = {
-    ...mapOf(metadata['annotations']),
+    ...mapAt(metadata, 'annotations'),
     [GAP_ANNOTATION]: new Date(since).toISOString(),
   }
   return {
     ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
     metadata: { ...metadata, managedFields: undefined, annotations },
-    spec: { ...mapOf(lease['spec']), renewTime: microTime(renewTime) },
+    spec: { ...mapAt(lease, 'spec'), renewTime: microTime(renewTime) },
   }
 }

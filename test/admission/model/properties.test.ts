@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { InvalidInputError } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
+import { listAt, mapsAt } from '../../../core/json-at.js'
 import { reviewPaths } from '../../../admission/model/decide.js'
-import { listAt, mapsAt } from '../../../admission/model/read.js'
 import { answerReview, parseReview } from '../../../admission/model/review.js'
 import {
   after,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { awaitedNode } from '../../../admission/model/pods.js'
-import { instantOf, newestStamp, valueAt } from '../../../admission/model/read.js'
+import { instantOf, newestStamp } from '../../../admission/model/read.js'
 import { parseReview } from '../../../admission/model/review.js'
 import {
   knowing,
@@ -11,13 +11,6 @@ import {
   VOUCHED,
   type NodeOdds,
 } from '../../../testkit/admission/reviews.js'
-
-t.test('what is not there is nothing, and no key of a prototype is there', t => {
-  t.equal(valueAt({ a: { b: 1 } }, 'a', 'b'), 1)
-  for (const keys of [['b'], ['a', 'b', 'c'], ['constructor'], ['a', 'toString']])
-    t.equal(valueAt({ a: { b: 1 } }, ...keys), undefined, keys.join('.'))
-  t.end()
-})
 
 t.test('instants, and the newest of the stamps in any order', t => {
   const at = Date.parse('2026-11-22T12:00:00Z')

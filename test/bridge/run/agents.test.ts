@@ -5,10 +5,10 @@ import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
 import type { NodeEvent } from '../../../agent/ports/kube-api.js'
 import { systemClock } from '../../../core/clock.js'
 import { KubeStatusError } from '../../../core/errors.js'
+import { valueAt } from '../../../core/json-at.js'
 import { silentLog } from '../../../core/log.js'
 import { systemRandom } from '../../../core/random.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import { at } from '../../../testkit/edge/bodies.js'
 import { serveMeta } from '../../../testkit/edge/meta-http.js'
 import type { TestApi } from '../../../testkit/kube/api-client.js'
 import { openBridge, openCluster, until } from './stage.js'
@@ -97,7 +97,7 @@ t.test('an agent behind a bridge reads its zone and writes what agents write', a
   t.equal(await codeOf(kube.patchNode('e1', note('nodeunhealth', 'yes'), signal)), 403)
   t.equal(await codeOf(kube.patchNode('e2', note('edge-health/identity', 'i'), signal)), 403)
   const found = (await cluster.ask('GET /api/v1/nodes/e2')).body
-  t.match(at(found, 'metadata', 'annotations'), { nodeunhealth: 'yes' })
+  t.match(valueAt(found, 'metadata', 'annotations'), { nodeunhealth: 'yes' })
   const writers = asked('patch', 'nodes').map(({ query }) => new URLSearchParams(query))
   t.ok(writers.every(query => query.get('fieldManager') === 'edge-health-agent'))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What edges are told, in virtual time: simulated edges, a cluster in memory, and connections that are cut.
 import t from 'tap'
-import { at } from '../../../testkit/edge/bodies.js'
+import { valueAt } from '../../../core/json-at.js'
 import { MAPS, mapBody, MemoryDisk, NODES, nodeBody, podBody, PODS, Stage } from './memory-stage.js'
 
 const MINUTE = 60_000
@@ -18,7 +18,7 @@ t.test(
     stage.cluster.put(PODS, podBody('web', 'e1', { map: 'prices' }))
     await stage.clock.advance(5_000)
     t.equal(edge.view.pods['till/pod/web']?.phase, 'Running')
-    t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '1')
+    t.equal(valueAt(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '1')
     t.match(disk.files.get('e1'), / till web /, 'that it is there is on disk')
     t.match(disk.files.get('e1'), / till prices /)
     t.match(stage.bridge!.downstream.explain('e1' as never), {
@@ -27,7 +27,7 @@ t.test(
     })
     t.equal(stage.sentTo('e1', 'till/pod/web').length, 1, 'its own status is not told to it')
     t.strictSame(
-      at(stage.kept('e1', 'pod').get('web'), 'metadata', 'managedFields'),
+      valueAt(stage.kept('e1', 'pod').get('web'), 'metadata', 'managedFields'),
       undefined,
       'nor what no edge needs',
     )
@@ -46,7 +46,7 @@ t.test('a changed ConfigMap is sent only to the nodes that refer to it', async t
   await stage.clock.advance(5_000)
   stage.cluster.put(MAPS, mapBody('prices', '2'))
   await stage.clock.advance(5_000)
-  t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
+  t.equal(valueAt(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
   t.strictSame(stage.sentTo('e2', 'till/configmap/prices'), [])
   stage.cluster.delete(PODS, { namespace: 'till', name: 'web' })
   await stage.clock.advance(5_000)
@@ -81,7 +81,7 @@ t.test(
       ['delete till/configmap/old', 'delete till/pod/b', 'update till/configmap/prices'],
     )
     t.strictSame(Object.keys(edge.view.pods), ['till/pod/a', 'till/pod/c'])
-    t.equal(at(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
+    t.equal(valueAt(stage.kept('e1', 'configmap').get('prices'), 'data', 'key'), '2')
   },
 )
 

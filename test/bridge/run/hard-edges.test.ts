@@ -2,7 +2,7 @@
 // Edges that do not keep to the rules, and what they cost, in virtual time.
 import t from 'tap'
 import type { NodeName } from '../../../core/ids.js'
-import { at } from '../../../testkit/edge/bodies.js'
+import { valueAt } from '../../../core/json-at.js'
 import { MAPS, mapBody, NODES, nodeBody, podBody, PODS, Stage } from './memory-stage.js'
 
 const MINUTE = 60_000
@@ -30,7 +30,7 @@ t.test('an edge that acknowledges nothing for hours costs little, and has everyt
   stage.cluster.put(PODS, podBody('other', 'e2'))
   await stage.clock.advance(MINUTE)
   t.equal(other.view.pods['till/pod/other']?.phase, 'Running', 'others go on')
-  t.match(at(unasked().findLast(({ message: { resource } }) => resource === 'till/configmap/m0')?.message.content, 'data'), { key: 'second' }, 'a change is told within the minute')
+  t.match(valueAt(unasked().findLast(({ message: { resource } }) => resource === 'till/configmap/m0')?.message.content, 'data'), { key: 'second' }, 'a change is told within the minute')
   bridge.isAckHeard = () => true
   await stage.clock.advance(HOUR)
   t.match(bridge.downstream.explain('e1' as NodeName), { sending: { waiting: 0, aside: [] }, holds: { configmap: 20, unsure: 0 } })
@@ -78,7 +78,7 @@ t.test('labels that flip a hundred times are sent a few times in their latest st
   t.ok(unasked.length <= 3, `${unasked.length} messages`)
   t.ok(unasked.every(({ message: { operation, resource } }) => operation === 'update' && resource === 'null/node/e1'))
   t.equal(edge.view.pods['till/pod/web']?.phase, 'Running')
-  t.strictSame(at(stage.kept('e1', 'node').get('e1'), 'metadata', 'labels'), labels)
+  t.strictSame(valueAt(stage.kept('e1', 'node').get('e1'), 'metadata', 'labels'), labels)
 }) // prettier-ignore
 
 t.test('an edge with two thousand objects has them all, and a change of one is one message', async t => {

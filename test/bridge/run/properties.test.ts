@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An edge, a cluster and bridges, in any order of events: in the end the edge is as the cluster.
 import t, { type Test } from 'tap'
+import { textAt, valueAt } from '../../../core/json-at.js'
 import type { Message } from '../../../bridge/model/message/message.js'
 import type { Edge } from '../../../testkit/edge/edge.js'
-import { at, textAt } from '../../../testkit/edge/bodies.js'
 import { memoryStore } from '../../../testkit/edge/store.js'
 import fc from '../../../testkit/properties.js'
 import { MAPS, mapBody, MemoryDisk, nodeBody, NODES, podBody, PODS, Stage } from './memory-stage.js'
@@ -51,7 +51,7 @@ class Play {
 
   hear({ operation, resource, content }: Message): void {
     if (!resource.startsWith('till/pod/')) return
-    const containers = at(content, 'spec', 'containers') as { image: string }[] | undefined
+    const containers = valueAt(content, 'spec', 'containers') as { image: string }[] | undefined
     const image = Number(containers?.[0]?.image ?? 0)
     this.heard.push({ operation, uid: textAt(content, 'metadata', 'uid'), image })
   }
@@ -165,7 +165,7 @@ t.test('after any events the edge ends up with what the cluster has', async t =>
       await play.calm()
       const { cluster } = play.stage
       const pods = cluster.all(PODS).map(pod => [pod.metadata.name, pod.metadata['uid']])
-      const spec = (pod: unknown) => at(pod, 'spec')
+      const spec = (pod: unknown) => valueAt(pod, 'spec')
       t.strictSame(
         [...play.stage.kept('e1', 'pod')].map(([name, pod]) => [name, spec(pod)]).sort(),
         cluster
@@ -183,11 +183,15 @@ t.test('after any events the edge ends up with what the cluster has', async t =>
       )
       const needed = cluster
         .all(PODS)
-        .map(pod => textAt((at(pod, 'spec', 'volumes') as unknown[])[0], 'configMap', 'name'))
+        .map(pod => textAt((valueAt(pod, 'spec', 'volumes') as unknown[])[0], 'configMap', 'name'))
       for (const name of new Set(needed)) {
         const map = cluster.get(MAPS, inTill(name))
         const kept = play.stage.kept('e1', 'configmap').get(name)
-        t.strictSame(at(kept, 'data'), at(map, 'data'), 'so are the ConfigMaps of its pods')
+        t.strictSame(
+          valueAt(kept, 'data'),
+          valueAt(map, 'data'),
+          'so are the ConfigMaps of its pods',
+        )
       }
       t.strictSame(backwards(play.heard), [], 'in the order of each pod')
       const before = play.stage.bridge!.sent.length

@@ -7,7 +7,7 @@ import { MAX_WATCHES, WatchDesk } from '../../../bridge/run/agents/watch-desk.js
 import { objectsOf } from '../../../bridge/run/upstream/objects.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
-import { at } from '../../../testkit/edge/bodies.js'
+import { valueAt } from '../../../core/json-at.js'
 import { MemoryCluster } from '../../../testkit/edge/memory-cluster.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -72,7 +72,7 @@ t.test('a node is sent what its watch selects, as it changes', async t => {
   const { acknowledge, sent, words } = connect()
   t.equal(desk.add(E1, 'w', nodes, listing('zone=a')), undefined)
   await clock.advance(20)
-  t.strictSame(sent.map(({ content }) => at(content, 'kind')), ['Node']) // prettier-ignore
+  t.strictSame(sent.map(({ content }) => valueAt(content, 'kind')), ['Node']) // prettier-ignore
   acknowledge()
   t.strictSame(words(), ['update null/node/e2 101'])
   cluster.put(NODES, node('e2', 'a', { spec: { taints: [] } }))
@@ -233,5 +233,5 @@ t.test('a node whose agent was taken away is sent nothing more, and all of it wh
   t.match(desk.status, { watches: 2, waiting: 1 })
   away.delete('e1')
   await clock.advance(30_000)
-  t.match(at(sent.at(-1)?.content, 'data'), { a: 'newer' })
+  t.match(valueAt(sent.at(-1)?.content, 'data'), { a: 'newer' })
 }) // prettier-ignore

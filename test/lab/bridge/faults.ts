@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong around a bridge: edges that pretend or flood, a leader that is killed, an apiserver that is away.
 import { sleep, systemClock } from '../../../core/clock.js'
-import { textAt } from '../../../testkit/edge/bodies.js'
+import { textAt } from '../../../core/json-at.js'
 import type { BridgeProcess } from '../../../testkit/edge/bridge-process.js'
 import type { CloudTarget } from '../../../testkit/edge/link.js'
 import {

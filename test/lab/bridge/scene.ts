@@ -2,8 +2,8 @@
 // Simulated edges behind a bridge, on a real apiserver and controller manager, with the account and the policies of deploy/.
 import { sleep, systemClock } from '../../../core/clock.js'
 import type { JsonMap } from '../../../core/json.js'
+import { mapsAt, textAt, valueAt } from '../../../core/json-at.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { at, listAt, textAt } from '../../../testkit/edge/bodies.js'
 import { installBridge, type BridgeProcess } from '../../../testkit/edge/bridge-process.js'
 import type { CloudTarget } from '../../../testkit/edge/link.js'
 import { playAgents } from './agents.js'
@@ -64,7 +64,7 @@ const playRegistration = async (seams: Seams, claims: Claims): Promise<void> => 
   // It asks for its Lease before it knows its Node, and again ten seconds later.
   await claims.becomes('each has a Lease in its name', async () => {
     const leases = await plane.admin.get(LEASES, signal)
-    const names = listAt(leases, 'items').map(each => textAt(each, 'spec', 'holderIdentity'))
+    const names = mapsAt(leases, 'items').map(each => textAt(each, 'spec', 'holderIdentity'))
     return EDGES.every(name => names.includes(name))
   })
 }
@@ -98,7 +98,7 @@ const playRights = async ({ plane }: Seams, claims: Claims, target: CloudTarget)
   const labels = { 'node-role.kubernetes.io/edge': '', 'node-role.kubernetes.io/master': '' }
   const made = await raw.ask('insert', 'null/node/edge-4', { metadata: { name: 'edge-4', labels } })
   claims.claim('a Node is made', codeOf(made) === undefined, JSON.stringify(made.content))
-  claims.claim('… without the label of another role', !('node-role.kubernetes.io/master' in (at(made.content, 'Object', 'metadata', 'labels') as JsonMap))) // prettier-ignore
+  claims.claim('… without the label of another role', !('node-role.kubernetes.io/master' in (valueAt(made.content, 'Object', 'metadata', 'labels') as JsonMap))) // prettier-ignore
   const secret = await raw.ask('query', 'shop/secret/foreign', null)
   claims.claim('a foreign Secret is Forbidden', secret.route.operation === 'error')
   const other = await raw.ask('patch', 'null/nodepatch/edge-1', '{"status":{"phase":"Running"}}')

@@ -5,9 +5,9 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
+import { mapsAt, textAt, valueAt } from '../../../core/json-at.js'
 import { systemRandom } from '../../../core/random.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { at, listAt, textAt } from '../../../testkit/edge/bodies.js'
 import { startBridgeProcess, type BridgeProcess } from '../../../testkit/edge/bridge-process.js'
 import { edgeSubject, requestCertificate } from '../../../testkit/edge/certificate-request.js'
 import { Edge } from '../../../testkit/edge/edge.js'
@@ -161,18 +161,18 @@ export const openRaw = (target: CloudTarget) => {
   return { ask, send, got, opened, reset: () => link.reset() }
 }
 
-export const codeOf = ({ content }: Frame): unknown => at(content, 'Err', 'ErrStatus', 'code')
+export const codeOf = ({ content }: Frame): unknown => valueAt(content, 'Err', 'ErrStatus', 'code')
 
 const readyOf = (node: JsonMap): string =>
   textAt(
-    listAt(node, 'status', 'conditions').find(each => textAt(each, 'type') === 'Ready'),
+    mapsAt(node, 'status', 'conditions').find(each => textAt(each, 'type') === 'Ready'),
     'status',
   )
 
 /** What the apiserver says of each node now: the status of its condition Ready. */
 export const readiness = async ({ plane, signal }: Seams): Promise<readonly string[]> => {
   const nodes = await plane.admin.get('/api/v1/nodes', signal)
-  return listAt(nodes, 'items').filter(isMap).map(readyOf)
+  return mapsAt(nodes, 'items').filter(isMap).map(readyOf)
 }
 
 /** All that Ready was while one watched. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Message } from '../../../../bridge/model/message/message.js'
 import { KubeStatusError } from '../../../../core/errors.js'
 import type { JsonMap } from '../../../../core/json.js'
-import { at } from '../../../../testkit/edge/bodies.js'
+import { valueAt } from '../../../../core/json-at.js'
 import { settle } from '../../../../testkit/fake-clock.js'
 import { AGENT_POD, openUpstream, said, type Asked } from './upstream-stage.js'
 
@@ -46,7 +46,7 @@ const open = (options: Parameters<typeof openUpstream>[0] = {}) => {
 }
 
 const bodyOf = (reply: Message | undefined): unknown =>
-  JSON.parse(Buffer.from(String(at(reply?.content, 'RespBody')), 'base64').toString())
+  JSON.parse(Buffer.from(String(valueAt(reply?.content, 'RespBody')), 'base64').toString())
 
 t.test(
   'a request is carried out with the token of the agent, and answered as the edge reads it',
