@@ -109,17 +109,24 @@ export class OwnStatement {
     this.#seal()
   }
 
+  /** Whether it has to be proved before it is known that it changes nothing: it seems to be a later one of ours. */
+  isUnproved(shown: ReceivedStatement): boolean {
+    const mine = this.#statement.received
+    return (
+      shown.statement.generation === this.#identity.generation &&
+      !shown.bytes.equals(mine.bytes) &&
+      compareStatements(shown.statement, mine.statement) >= 0
+    )
+  }
+
   /**
    * A peer passed on a statement in this node's name. A later one than ours is from another life of this node (an earlier
    * image of its disk or memory was put back) or from another machine with its keys: then ours goes on above it.
    * @returns whether it was such a one
    */
   refute(shown: ReceivedStatement): boolean {
-    const { origin, generation } = this.#identity
-    const mine = this.#statement.received
-    if (shown.statement.generation !== generation || shown.bytes.equals(mine.bytes)) return false
-    if (compareStatements(shown.statement, mine.statement) < 0) return false
-    if (!isSignedBy(shown, origin, this.#verify)) return false
+    if (!this.isUnproved(shown)) return false
+    if (!isSignedBy(shown, this.#identity.origin, this.#verify)) return false
     this.#epoch = shown.statement.epoch
     this.beginEpoch()
     return true

@@ -7,6 +7,9 @@ import { LINK_BYTES } from './link-chain.js'
 /** A quarter of a second: the unit of all times in the exchange. */
 export const QUARTER_MS = 250
 
+/** `--link-slot` in quarters of a second. */
+export const slotOf = (linkSlotMs: number): number => Math.round(linkSlotMs / QUARTER_MS)
+
 /**
  * What a node says, signed as a whole and passed on byte for byte. It names nodes by id, so that it can be read with any
  * roster. Times are of the signing node's clock and are compared with no other clock's.

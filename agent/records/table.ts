@@ -20,6 +20,10 @@ export type Merged = 'old' | News
 /** What is new about a record: only its age, or its content. */
 export type News = 'fresher' | 'changed'
 
+/** The larger of two pieces of news. */
+export const moreOf = (a: News | undefined, b: News | undefined): News | undefined =>
+  a === 'changed' ? a : (b ?? a)
+
 export interface TableSeams {
   readonly clock: Clock
   readonly heartbeat: Heartbeat

@@ -109,7 +109,7 @@ export class Batch {
     const isFast = isBurst || this.route === 'vote'
     const entries = this.isEmpty
       ? []
-      : membership.statements.newsForPeer(peer, this.#isWide, isFast)
+      : membership.statements.news.unasked(peer, this.#isWide, isFast)
     const order = { ...this.#order, sparse }
     return { asOf: now, ...membership.bodyOfPair(order, entries, !this.isEmpty) }
   }

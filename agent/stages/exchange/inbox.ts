@@ -260,12 +260,12 @@ export class Inbox {
     const { statements, table } = membership
     const isOwn = ({ place }: NewsEntry): boolean => place === table.self
     if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
-    const news = statements.newsFor(peer, this.#context.isBurst)
+    const news = statements.news.forAsking(peer, this.#context.isBurst)
     const whole = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
     const body = this.#charge(whole.bytes.length, peer)
       ? whole
       : membership.bodyOfPair({ ...order, isEmpty: true }, news.filter(isOwn), false)
-    statements.noteDelivered(peer, body.entries)
+    statements.news.noteDelivered(peer, body.entries)
     return body
   }
 

@@ -18,7 +18,8 @@ import { makeBoot } from './session.js'
 import { bodyOfPair, type BodyFor } from './pair-body.js'
 import type { NewsEntry } from './signed-body.js'
 import { zoneHash } from './wire.js'
-import { slotOf, Statements } from './statements.js'
+import { slotOf } from '../../identity/statement.js'
+import { Statements } from './statements.js'
 
 interface MembershipStart {
   readonly options: EngineOptions

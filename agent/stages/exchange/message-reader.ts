@@ -2,7 +2,7 @@
 import type { Clock } from '../../../core/clock.js'
 import { readEntries } from '../../identity/entries.js'
 import type { RecordDraft } from '../../records/record-draft.js'
-import type { News, RecordTable } from '../../records/table.js'
+import { moreOf, type News, type RecordTable } from '../../records/table.js'
 import { maxEntries } from './body.js'
 import { BodyReader } from './body-reader.js'
 import type { PeerKeys } from './peer-keys.js'
@@ -10,7 +10,7 @@ import type { PeerState } from './peer-state.js'
 import type { PeerList } from './peers.js'
 import type { EngineOptions } from './seams.js'
 import { readSignedBody, type PlacedEntry, type ReadSignedBody } from './signed-body.js'
-import { moreOf, type Statements } from './statements.js'
+import type { Statements } from './statements.js'
 import { SPARSE, type Opened } from './wire.js'
 
 /** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
@@ -104,6 +104,8 @@ export class MessageReader {
     const count = ids?.length ?? size
     if (count > maxEntries(size) || (digest.length !== 0 && digest.length !== count))
       return undefined
+    // What is said twice of one member would be proved twice.
+    if (ids !== undefined && new Set(ids).size !== ids.length) return undefined
     const news: PlacedEntry[] = []
     const isRead = readEntries(entries, count, (at, entry) => {
       const place = ids === undefined ? at : roster.indexOfId(ids[at]!)
@@ -120,6 +122,6 @@ export class MessageReader {
       const index = table.roster.indexOfId(id)
       if (index !== undefined) own[index] = digest[at]!
     })
-    statements.noteDigest(peer, own)
+    statements.news.noteDigest(peer, own)
   }
 }

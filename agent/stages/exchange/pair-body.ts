@@ -50,7 +50,7 @@ export const bodyOfPair = (
   const isSigned = (index: number): boolean => index === table.self || statements.isSigned(index)
   const isEmpty = order.isEmpty === true || statements.areAllSigned()
   const shared = writer.encode({ ...order, isEmpty, leaveOut: isSigned }, now)
-  const head = { shared, ids: undefined, digest: isAsking ? statements.digest() : NOTHING }
+  const head = { shared, ids: undefined, digest: isAsking ? statements.news.digest() : NOTHING }
   const { bytes, written } = order.sparse
     ? writeByName(head, news, table, isAsking)
     : writeSignedBody(head, news, table.self)

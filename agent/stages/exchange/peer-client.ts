@@ -125,7 +125,7 @@ export class PeerClient {
       sentAt,
       denseHash: isSparse ? undefined : batch.hash,
     })
-    if (step === 'done') membership.statements.noteDelivered(peer, entries)
+    if (step === 'done') membership.statements.news.noteDelivered(peer, entries)
     return step
   }
 

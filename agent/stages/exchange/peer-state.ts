@@ -17,6 +17,9 @@ export const ZONES = { perSecond: 0.25, burst: 4 }
 /** How many of its requests are taken in, in a second and at once. */
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
+/** How much of `Proofs` what it passes on may cost: it must leave enough for what the others pass on. */
+const PROOFS = { perSecond: 75, burst: 300 }
+
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
 export class PeerState {
   readonly id: bigint
@@ -30,6 +33,7 @@ export class PeerState {
   readonly requests = new TokenBucket(REQUESTS)
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
   readonly answerBudget = new TokenBucket(ZONES)
+  readonly proofs = new TokenBucket(PROOFS)
   /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
   destBoot = 0n
   shownAt = -Infinity

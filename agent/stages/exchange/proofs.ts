@@ -2,6 +2,8 @@
 import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
 import type { MemberStatement, Taken } from '../../identity/member-statement.js'
 import type { MemberEntry } from './member-entry.js'
+import type { ReceivedStatement } from '../../identity/statement.js'
+import type { PeerState } from './peer-state.js'
 import { TokenBucket } from './rate-limit.js'
 
 /** Signatures proved for all members together, in a second and at once: 17 ms/s of CPU at most. */
@@ -12,6 +14,8 @@ const QUARTERS_PER_PROOF = 400
 
 /** Of the message that an entry came with. */
 export interface Arrival {
+  /** Who passed it on. */
+  readonly peer: Pick<PeerState, 'proofs'>
   /** `Clock.now` when it is taken in. */
   readonly now: number
   /** Milliseconds that it may have been under way at most: they are added to the ages in it. */
@@ -19,6 +23,12 @@ export interface Arrival {
 }
 
 type StatementEntry = Extract<Entry, { kind: 'statement' }>
+
+/** Whether the statement has a link of that time at all: it costs nothing to see. */
+const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean =>
+  Math.floor(quarters / statement.slot) <= 2 ** statement.logLinks
+
+const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
 
 /** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
@@ -30,27 +40,31 @@ export class Proofs {
     return this.#proved
   }
 
-  /** Takes the cost of so many signatures out of the limit. @returns false where it is used up */
-  afford(now: number, cost: number): boolean {
-    return this.#limit.take(now, Math.max(0, cost))
+  /** Takes the cost of so many signatures out of the limits, the peer's and that of all. @returns false where one is used up */
+  afford(cost: number, { now, peer }: Pick<Arrival, 'now' | 'peer'>): boolean {
+    const tokens = Math.max(0, cost)
+    return peer.proofs.take(now, tokens) && this.#limit.take(now, tokens)
   }
 
   /** @returns undefined where the limit is used up */
   prove(member: MemberEntry, entry: Entry, arrival: Arrival): Taken | undefined {
     return entry.kind === 'statement'
       ? this.#proveStatement(member, entry, arrival)
-      : this.#proveProgress(member.latest, entry, arrival.now)
+      : this.#proveProgress(member.latest, entry, arrival)
   }
 
   #proveStatement(
     { latest, limit }: MemberEntry,
     { received, progress, age }: StatementEntry,
-    { now, delayMs }: Arrival,
+    arrival: Arrival,
   ): Taken | undefined {
+    if (!isInChain(received, progress.quarters)) return WRONG_LINK
+    const { now, delayMs } = arrival
     const isUnproved = latest.isUnproved(received)
     if (isUnproved && !limit.take(now)) return undefined
     const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
-    if (!this.afford(now, (isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)) return undefined
+    if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF, arrival))
+      return undefined
     if (isUnproved) this.#proved++
     return latest.takeStatement(received, progress, age + delayMs, now)
   }
@@ -58,7 +72,7 @@ export class Proofs {
   #proveProgress(
     latest: MemberStatement,
     entry: Exclude<Entry, StatementEntry>,
-    now: number,
+    arrival: Arrival,
   ): Taken | undefined {
     const known = knownOf(latest)
     if (known === undefined) return undefined
@@ -68,8 +82,9 @@ export class Proofs {
     const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
     if (entry.kind === 'time' && !isSameSlot) return undefined
     const behind = quarters - known.progress.quarters
-    if (!this.afford(now, behind / QUARTERS_PER_PROOF)) return undefined
+    if (!isInChain(known.received, quarters)) return WRONG_LINK
+    if (!this.afford(behind / QUARTERS_PER_PROOF, arrival)) return undefined
     const link = entry.kind === 'link' ? entry.link : undefined
-    return latest.takeProgress({ quarters, link }, now)
+    return latest.takeProgress({ quarters, link }, arrival.now)
   }
 }

@@ -2,36 +2,24 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
-import {
-  digestOf,
-  knownOf,
-  newsFor,
-  type Entry,
-  type KnownStatement,
-} from '../../identity/entries.js'
-import { Digests, type PeerKnowledge } from '../../identity/digests.js'
+import { digestOf, knownOf, type Entry, type KnownStatement } from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
 import type { Taken } from '../../identity/member-statement.js'
 import { OwnStatement } from '../../identity/own-statement.js'
 import { isSamePin } from '../../identity/pins.js'
-import { QUARTER_MS } from '../../identity/statement.js'
-import type { News, RecordTable } from '../../records/table.js'
+import { moreOf, type News, type RecordTable } from '../../records/table.js'
 import type { ZoneIdentities } from '../../results.js'
 import { newMember, type MemberEntry } from './member-entry.js'
 import { isLong, ownContent, StatementRecords } from './statement-record.js'
-import { PeerDigests } from './peer-digests.js'
+import { StatementNews } from './statement-news.js'
 import type { PeerState } from './peer-state.js'
 import { Proofs, type Arrival } from './proofs.js'
 import { urgentSince } from './urgent.js'
 import type { Refusal } from './refusal.js'
-import type { NewsEntry, PlacedEntry } from './signed-body.js'
+import type { PlacedEntry } from './signed-body.js'
 
 /** A peer that passed on a bad signature is not believed about others for so long. */
 const MUTE_MS = 60_000
-/** Quarters by which a sign of life must be later than the known one to be passed on while nothing is contested. */
-export const QUIET_LEAST = 20
-/** What a member said so recently may be new to a peer that has not sent its digest. */
-const RECENT_MS = 30_000
 /** A member's statement is asked for again at most this often, however many wrong links peers pass on. */
 const MISSED_MS = 10_000
 /** What a member seems to have signed so soon after it fell back to the zone's key may be from before. */
@@ -63,10 +51,6 @@ export interface StatementCounts {
   readonly equivocations: number
 }
 
-/** The larger of two pieces of news. */
-export const moreOf = (a: News | undefined, b: News | undefined): News | undefined =>
-  a === 'changed' ? a : (b ?? a)
-
 /**
  * The newest statements of all members that sign, and of the own node: taken in from peers, passed on byte for byte, and
  * copied into the records. Members are indices of the present roster.
@@ -80,12 +64,8 @@ export class Statements {
   #epoch: number
   #members: readonly (MemberEntry | undefined)[] = []
   #records: StatementRecords
-  /** The places of members that may have said lately what others must hear at once. */
-  #urgent = new Set<number>()
   #equivocations = 0
-  /** Of all members but the own node. */
-  #digests = new Digests(0)
-  #peerDigests: PeerDigests
+  #news: StatementNews
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
@@ -94,7 +74,7 @@ export class Statements {
     this.#identities = identities
     this.#epoch = start.savedEpoch
     this.#records = new StatementRecords(place.table)
-    this.#peerDigests = new PeerDigests(place.table.size)
+    this.#news = this.#newsOf(place)
     this.#begin()
     this.#follow()
   }
@@ -102,6 +82,11 @@ export class Statements {
   get counts(): StatementCounts {
     const now = this.#members.reduce((sum, member) => sum + (member?.latest.equivocations ?? 0), 0)
     return { proved: this.#proofs.proved, equivocations: this.#equivocations + now }
+  }
+
+  /** What peers lack of them. */
+  get news(): StatementNews {
+    return this.#news
   }
 
   /** Whether this member has to sign what it says: its keys are known and it has not fallen back to the zone's key. */
@@ -146,7 +131,7 @@ export class Statements {
     const before = isOtherZone ? [] : this.#byName()
     this.#place = place
     this.#records = new StatementRecords(place.table)
-    this.#peerDigests = new PeerDigests(place.table.size)
+    this.#news = this.#newsOf(place)
     if (isOtherZone) this.#begin()
     this.#follow(new Map(before))
   }
@@ -163,75 +148,12 @@ export class Statements {
   resumed(): void {
     this.#own?.beginEpoch()
     for (const member of this.#members) member?.latest.forgetAge()
-    this.#setDigests()
+    this.#news.readAnew()
   }
 
   /** Bring the own statement up to date with the own record. */
   say(): void {
     this.#own?.say(ownContent(this.#place.table))
-  }
-
-  /** How much is known of each member, one byte for each. */
-  digest(): Buffer {
-    const { table } = this.#place
-    const { clock } = this.#start
-    const now = clock.now()
-    const out = this.#digests.bytes(now)
-    out[table.self] = digestOf(this.#known(table.self), now)
-    for (let index = 0; index < table.size; index++)
-      if (this.#members[index]?.isMissed === true) out[index] = 0
-    return out
-  }
-
-  /** A peer reported how much it knows of each member. */
-  noteDigest(peer: PeerState, digest: Uint8Array): void {
-    this.#peerDigests.set(peer, digest, this.#start.clock.now())
-  }
-
-  /**
-   * What a peer lacks that asked, by its digest.
-   * @param isBurst also signs of life that are later by less than `QUIET_LEAST`
-   */
-  newsFor(peer: PeerState, isBurst: boolean): readonly NewsEntry[] {
-    const knowledge = this.#knowledgeOf(peer, isBurst)
-    return this.#entries(this.#digests.placesOfNews(knowledge, this.#place.table.self), knowledge)
-  }
-
-  /**
-   * What to send to a peer that did not ask: by its last digest, and what is recent.
-   * @param isWide also of members that repeat what they said
-   * @param isBurst as in `newsFor`
-   */
-  newsForPeer(peer: PeerState, isWide: boolean, isBurst: boolean): readonly NewsEntry[] {
-    const knowledge = this.#knowledgeOf(peer, isBurst)
-    const { now, seen } = knowledge
-    const { self } = this.#place.table
-    const recent = this.#recentPlaces(now)
-    const more = isWide ? this.#digests.placesOfNews(knowledge).filter(place => seen?.[place]) : []
-    const places = [...new Set([self, ...recent, ...more])].sort((a, b) => a - b)
-    return this.#entries(
-      places.filter(place => place === self || now - this.signedAt(place) <= RECENT_MS),
-      knowledge,
-    )
-  }
-
-  /** Of members that said lately what others must hear at once. */
-  #recentPlaces(now: number): Iterable<number> {
-    for (const place of this.#urgent)
-      if (now - this.#members[place]!.urgentSince >= RECENT_MS) this.#urgent.delete(place)
-    return this.#urgent
-  }
-
-  #knowledgeOf(peer: PeerState, isBurst: boolean): PeerKnowledge {
-    const now = this.#start.clock.now()
-    return { seen: this.#peerDigests.of(peer, now), now, least: isBurst ? 1 : QUIET_LEAST }
-  }
-
-  /** A peer received these entries: they are not sent to it again. */
-  noteDelivered(peer: PeerState, entries: readonly NewsEntry[]): void {
-    if (entries.length === 0) return
-    const seen = this.#peerDigests.toUpdate(peer, this.#start.clock.now())
-    for (const { place, digest } of entries) seen[place] = digest
   }
 
   /**
@@ -243,31 +165,31 @@ export class Statements {
     if (entries.length === 0) return undefined
     const { table } = this.#place
     const now = this.#start.clock.now()
-    const seen = this.#peerDigests.toUpdate(peer, now)
+    const seen = this.#news.seenBy(peer, now)
     let news: News | undefined
     for (const { place, entry } of entries) {
-      if (place === table.self) this.#hearOfUs(entry, now)
+      if (place === table.self) this.#hearOfUs(entry, { now, peer })
       else if (entry.kind === 'statement' && isLong(table, entry.received.statement))
         this.#start.onRefusal('long-statement', peer)
-      else news = moreOf(news, this.#takeOne(place, entry, peer, { now, delayMs, seen }))
+      else news = moreOf(news, this.#takeOne(place, entry, { peer, now, delayMs, seen }))
     }
     return news
   }
 
   /** A peer passed on a statement in the own node's name. Where it is later than the own one, that goes on above it. */
-  #hearOfUs(entry: Entry, now: number): void {
-    if (entry.kind !== 'statement' || !this.#proofs.afford(now, 1)) return
-    if (this.#own?.refute(entry.received) === true) this.#place.table.renew()
+  #hearOfUs(entry: Entry, arrival: { readonly now: number; readonly peer: PeerState }): void {
+    const own = this.#own
+    if (entry.kind !== 'statement' || own?.isUnproved(entry.received) !== true) return
+    if (this.#proofs.afford(1, arrival) && own.refute(entry.received)) this.#place.table.renew()
   }
 
   /** @param arrival with what the peer is known to know, by place */
   #takeOne(
     index: number,
     entry: Entry,
-    peer: PeerState,
-    arrival: Arrival & { readonly seen: Uint8Array },
+    arrival: Arrival & { readonly peer: PeerState; readonly seen: Uint8Array },
   ): News | undefined {
-    const { now } = arrival
+    const { now, peer } = arrival
     const member = this.#members[index]
     if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
     const before = member.latest.received
@@ -278,11 +200,8 @@ export class Statements {
     const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
-    this.#digests.set(index, known)
-    if (isOther) {
-      member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
-      this.#urgent.add(index)
-    }
+    this.#news.changed(index, known, isOther)
+    if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
     arrival.seen[index] = digestOf(known, now)
     if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
       return undefined
@@ -312,15 +231,13 @@ export class Statements {
     onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
   }
 
-  /** What a peer lacks of the members at these places. @param places ascending */
-  #entries(places: readonly number[], { seen, now, least }: PeerKnowledge): readonly NewsEntry[] {
-    const found: NewsEntry[] = []
-    for (const place of places) {
-      const known = this.#known(place)
-      const entry = known && newsFor(known, seen?.[place] ?? 0, now, least)
-      if (entry !== undefined) found.push({ place, entry, digest: digestOf(known, now) })
-    }
-    return found
+  #newsOf({ table }: Place): StatementNews {
+    return new StatementNews({
+      clock: this.#start.clock,
+      table,
+      known: place => this.#known(place),
+      member: place => this.#members[place],
+    })
   }
 
   #known(index: number): KnownStatement | undefined {
@@ -373,16 +290,8 @@ export class Statements {
       }
       return newMember(pin, { zoneHash, id })
     })
-    this.#urgent = new Set(this.#members.flatMap((member, place) => (member ? [place] : [])))
-    this.#digests = new Digests(table.size)
-    this.#setDigests()
+    this.#news.readAnew()
     this.#readAnew()
-  }
-
-  #setDigests(): void {
-    this.#members.forEach((member, index) =>
-      this.#digests.set(index, member && knownOf(member.latest)),
-    )
   }
 
   /** Copy all statements into the records. Unsigned records from before are not removed: they expire. */
@@ -393,6 +302,3 @@ export class Statements {
     })
   }
 }
-
-/** `--link-slot` in the unit of statements. */
-export const slotOf = (linkSlotMs: number): number => Math.round(linkSlotMs / QUARTER_MS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Topology } from '../../../agent/records/topology.js'
-import { QUIET_LEAST } from '../../../agent/stages/exchange/statements.js'
+import { QUIET_LEAST } from '../../../agent/stages/exchange/statement-news.js'
 import type { Random } from '../../../core/random.js'
 
 /** Three of four exchanges are with a neighbour. */

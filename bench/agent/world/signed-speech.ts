@@ -27,7 +27,7 @@ import {
   TYPE,
   type Opened,
 } from '../../../agent/stages/exchange/wire.js'
-import { QUIET_LEAST } from '../../../agent/stages/exchange/statements.js'
+import { QUIET_LEAST } from '../../../agent/stages/exchange/statement-news.js'
 import type { Clock } from '../../../core/clock.js'
 import type { Random } from '../../../core/random.js'
 import { FLAG } from '../../../vote/evidence.js'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { parseIdentity } from '../../../agent/identity/annotation.js'
 import { makeKeyRing } from '../../../agent/key-ring.js'
-import { slotOf } from '../../../agent/stages/exchange/statements.js'
+import { slotOf } from '../../../agent/identity/statement.js'
 import { sleep, type Clock } from '../../../core/clock.js'
 import type { Logger } from '../../../core/log.js'
 import { systemRandom } from '../../../core/random.js'

@@ -232,6 +232,39 @@ t.test('whoever floods others with bad signatures is not listened to about other
   await zone.stop()
 })
 
+t.test('wrong news that cost as much as they can silence nobody', async t => {
+  const { zone, insider, honest } = await steal(20)
+  const of = honest[0]!
+  const known = insider
+    .send(of.n, [])
+    .news.flatMap(({ place, entry }) =>
+      entry.kind === 'statement' && place !== of.index(0) ? [{ place, entry }] : [],
+    )
+  // The last time of the whole chain, with a link that has to be hashed all the way back.
+  const wrong = known.map(({ place, entry }) => {
+    const { slot, logLinks } = entry.received.statement
+    const progress = { quarters: slot * 2 ** logLinks, link: '07'.repeat(LINK_BYTES) }
+    return { place, entry: { ...entry, age: 0, progress } }
+  })
+  const attackUntil = async (isDone: () => boolean, mostMs: number): Promise<number> => {
+    let ms = 0
+    for (; ms < mostMs && !isDone(); ms += 50) {
+      for (const { n } of honest) insider.send(n, wrong)
+      await zone.clock.advance(50)
+    }
+    return ms
+  }
+  await attackUntil(() => false, 20 * SECOND)
+  for (const isDown of [true, false, true]) {
+    zone.agents[2]!.vote(3, isDown)
+    const ms = await attackUntil(() => honest.every(agent => agent.n === 3 || agent.knows(2, 3) === isDown), 60 * SECOND) // prettier-ignore
+    t.ok(ms <= 300, `known to all after ${ms} ms`)
+    await attackUntil(() => false, 5 * SECOND)
+  }
+  t.ok((of.engine.status().refusals['bad-link'] ?? 0) > 100, 'much of it was proved wrong')
+  await zone.stop()
+})
+
 t.test('who asks for everything again and again is sent little', async t => {
   const size = 20
   const { zone, insider, age } = await steal(size)
