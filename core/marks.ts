@@ -12,6 +12,11 @@ export const MAINTENANCE_ANNOTATION = 'edge-health/maintenance-until'
 export const PEER_HEALTH = 'PeerHealth'
 /** Keys with this prefix are ours, even if the options no longer name them. */
 export const OWN_PREFIX = 'edge-health/'
+/** Whether an agent reads this annotation of other nodes' Nodes; the bridge sends edges no others. */
+export const isReadAnnotation = (key: string): boolean =>
+  key === UNHEALTHY_ANNOTATION || key.startsWith(OWN_PREFIX)
+/** The same for conditions, by type. */
+export const isReadCondition = (type: unknown): boolean => type === 'Ready' || type === PEER_HEALTH
 /** The taint that keeps new pods away from a node that is cut off, unless the options name another one. */
 export const CUT_TAINT = 'edge-health/cloud-link-cut'
 /** The control plane's taints for a node that it does not hear from, and for one that reports that it is not ready. */

@@ -6,7 +6,7 @@ import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
 import { parseWith } from '../../core/parse.js'
 import { TableRow } from '../../kube/client/table-codec.js'
 import type { MemberView, NodeNotes } from '../ports/kube-api.js'
-import { OWN_PREFIX, PEER_HEALTH, UNHEALTHY_ANNOTATION } from '../../core/marks.js'
+import { isReadAnnotation, isReadCondition, OWN_PREFIX, PEER_HEALTH } from '../../core/marks.js'
 
 const texts = v.record(v.string(), v.string())
 
@@ -50,14 +50,9 @@ const nodeSchema = v.object({
   ),
 })
 
-const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Ready', PEER_HEALTH])
-
-const isKeptAnnotation = (key: string): boolean =>
-  key === UNHEALTHY_ANNOTATION || key.startsWith(OWN_PREFIX)
-
 const keptAnnotations = (all: Readonly<Record<string, string>>): Record<string, string> => {
   const kept: Record<string, string> = {}
-  for (const key in all) if (isKeptAnnotation(key)) kept[key] = all[key]!
+  for (const key in all) if (isReadAnnotation(key)) kept[key] = all[key]!
   return kept
 }
 
@@ -108,7 +103,7 @@ export const parseNodeView = (raw: unknown): NodeView => {
   const internalIPs = status.addresses
     .filter(({ type }) => type === 'InternalIP')
     .flatMap(({ address }) => canonicalAddress(address) ?? [])
-  const conditions = status.conditions.filter(({ type }) => KEPT_CONDITIONS.has(type))
+  const conditions = status.conditions.filter(({ type }) => isReadCondition(type))
   return Object.freeze({
     name: parseNodeName(metadata.name),
     uid: metadata.uid,
