@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import process from 'node:process'
 import { type Command, Option } from 'commander'
-import { systemClock } from '../core/clock.js'
+import { aborted, systemClock } from '../core/clock.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
 import { parseJson } from '../core/parse.js'
@@ -172,8 +172,7 @@ const kubelet = async (flags: { readonly config: string }): Promise<void> => {
   const log = lineLog()
   try {
     const running = await startKubelet(options, { clock: systemClock, log })
-    if (!signal.aborted)
-      await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
     await running.stop()
   } catch (error) {
     log.error('kubelet failed', { error: reasonOf(error) })

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { configPathOf } from '../options/resolve.js'
 import type { OptionSources } from '../options/sources.js'
-import type { Clock } from '../core/clock.js'
+import { aborted, type Clock } from '../core/clock.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Program, ProgramSeams } from '../core/program.js'
 import { systemRandom } from '../core/random.js'
@@ -29,12 +29,6 @@ export interface ProgramRun<O> {
 }
 
 const STOP_LIMIT_MS = 5_000
-
-const aborted = (signal: AbortSignal): Promise<'aborted'> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve('aborted')
-    else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
-  })
 
 const stopWithin = (program: Program, clock: Clock, ms: number): Promise<boolean> =>
   new Promise((resolve, reject) => {

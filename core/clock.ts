@@ -66,6 +66,13 @@ export const sleep = (clock: Clock, ms: number, signal: AbortSignal): Promise<bo
     signal.addEventListener('abort', cut, { once: true })
   })
 
+/** Wait until `signal` aborts. Never rejects. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
 /**
  * Run `work` with a signal that aborts after `ms` or with the outer `signal`, whichever is first.
  * The work must honour its signal: this function waits for it to end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { sleep, type Clock } from '../../core/clock.js'
+import { aborted, sleep, type Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { EventRecorder } from '../../controller/event-recorder.js'
@@ -119,9 +119,3 @@ export class GridsController {
     }))
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })

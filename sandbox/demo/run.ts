@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../core/clock.js'
+import { aborted, type Clock } from '../../core/clock.js'
 import { silentLog } from '../../core/log.js'
 import { makeZone, type Zone } from '../zone.js'
 import type { Profile, Vouch } from '../zone-node.js'
@@ -86,12 +86,6 @@ const explain = (
     ...stage.sites.lastLines(LINES_SHOWN),
   ]
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Plays the scenes and reports on them. */
 class Demo {

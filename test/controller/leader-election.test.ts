@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { LeaderElection, type LeaderElectionSeams } from '../../controller/leader-election.js'
-import { sleep, type Clock } from '../../core/clock.js'
+import { aborted, sleep, type Clock } from '../../core/clock.js'
 import { KubeStatusError } from '../../core/errors.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
@@ -102,10 +102,7 @@ const candidate = (
   let windDownMs = 0
   const lead = async (signal: AbortSignal): Promise<void> => {
     terms.push('on')
-    await new Promise<void>(resolve => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+    await aborted(signal)
     await sleep(clock, windDownMs, new AbortController().signal)
     terms.push('off')
   }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { InformerStatus } from '../../controller/informer.js'
 import { runController, type ControllerParts } from '../../controller/program.js'
-import { sleep } from '../../core/clock.js'
+import { aborted, sleep } from '../../core/clock.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
@@ -35,11 +35,6 @@ const bed = (change: Partial<Record<string, number>> = {}) => {
       stop: () => takes(`stop ${name}`),
     }
   }
-  const aborted = (signal: AbortSignal): Promise<void> =>
-    new Promise(resolve => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
   const parts: ControllerParts = {
     informers: { nodes: informer('nodes'), grids: informer('grids') },
     lead: async signal => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import { getEventListeners } from 'node:events'
 import t from 'tap'
-import { sleep, systemClock, withTimeout } from '../../core/clock.js'
+import { aborted, sleep, systemClock, withTimeout } from '../../core/clock.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 
 const never = (): AbortSignal => new AbortController().signal
@@ -76,6 +77,24 @@ t.test('a sleep passes, or is cut short, and leaves no timer', async t => {
   late.abort()
   t.equal(await done, true)
 })
+
+t.test(
+  'waiting for a signal ends when it aborts, at once when it has, and leaves no listener',
+  async t => {
+    const controller = new AbortController()
+    const { signal } = controller
+    let ended = 0
+    const waiting = aborted(signal).then(() => ended++)
+    await settle()
+    t.equal(ended, 0)
+    t.equal(getEventListeners(signal, 'abort').length, 1)
+    controller.abort(new Error('stopping'))
+    await waiting
+    t.equal(ended, 1)
+    await aborted(signal)
+    t.equal(getEventListeners(signal, 'abort').length, 0)
+  },
+)
 
 t.test('work in time', async t => {
   const clock = new FakeClock()

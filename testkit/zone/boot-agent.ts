@@ -6,7 +6,7 @@ import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import type { Scheduler } from '../../agent/ports/scheduler.js'
 import type { Answer, Route } from '../../agent/ports/transport.js'
 import type { PeerListenerStatus } from '../../agent/results.js'
-import { sleep, type Clock } from '../../core/clock.js'
+import { aborted, sleep, type Clock } from '../../core/clock.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Random } from '../../core/random.js'
 import type { Listener } from '../../net/listen.js'
@@ -24,12 +24,6 @@ const clockScheduler = (clock: Clock): Scheduler => ({
     void loop()
   },
 })
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Whether the brake of an agent holds: asked anew only after something that it shows has changed. */
 const brakeOf = (agent: Agent): (() => boolean) => {

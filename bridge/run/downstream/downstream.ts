@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ControllerParts } from '../../../controller/program.js'
+import { aborted } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import type { Metric } from '../../../net/metrics-text.js'
@@ -110,10 +111,7 @@ class WorkingDownstream implements Downstream {
       this.#cluster.nodeCame(node)
       if (!this.#connected.has(node)) parts.renewer.lost(node)
     }
-    await new Promise<void>(resolve => {
-      if (term.aborted) resolve()
-      else term.addEventListener('abort', () => resolve(), { once: true })
-    })
+    await aborted(term)
     this.#parts = undefined
     await Promise.all([parts.renewer.stop(), parts.sender.stop(), cleaning])
   }
