@@ -2,7 +2,7 @@
 import { PEER_HEALTH } from '../core/marks.js'
 import type { NodeView } from '../core/node.js'
 import { carriesCutMarks } from './node-plan.js'
-import { NOTHING, type NodePlan } from './patch.js'
+import { NOTHING, statusPatch, type NodePlan } from './patch.js'
 
 /** Whether to renew the time of a vouched node's condition now, and when next. */
 export interface HeartbeatStep {
@@ -25,17 +25,5 @@ export const heartbeatStep = (
   const ageMs = serverTime - Date.parse(lastHeartbeatTime)
   if (ageMs < everyMs) return { plan: NOTHING, dueInMs: Math.min(everyMs, everyMs - ageMs) }
   const condition = { type: PEER_HEALTH, lastHeartbeatTime: new Date(serverTime).toISOString() }
-  return {
-    plan: {
-      kind: 'status',
-      patch: {
-        type: 'strategic-merge',
-        body: {
-          metadata: { resourceVersion: node.resourceVersion },
-          status: { conditions: [condition] },
-        },
-      },
-    },
-    dueInMs: 0,
-  }
+  return { plan: statusPatch(node, { conditions: [condition] }), dueInMs: 0 }
 }

@@ -9,7 +9,7 @@ import {
 } from '../core/marks.js'
 import type { Explanation } from '../vote/explanation.js'
 import type { OwnTaint, PlanOptions } from './options.js'
-import { NOTHING, type NodePlan } from './patch.js'
+import { NOTHING, statusPatch, type NodePlan } from './patch.js'
 import { isSameTaint, planTaints } from './taints.js'
 
 /**
@@ -156,20 +156,13 @@ const planStatus = (node: NodeView, desired: Written, words: WriteWords): NodePl
   const isMetadata = !isEmpty(annotations) || !isEmpty(labels)
   const needsCondition = moved && (marks.hasReason || old !== undefined || isMetadata)
   if (!isMetadata && !needsCondition) return NOTHING
-  return {
-    kind: 'status',
-    patch: {
-      type: 'strategic-merge',
-      body: {
-        metadata: {
-          resourceVersion: node.resourceVersion,
-          ...(isEmpty(annotations) ? {} : { annotations }),
-          ...(isEmpty(labels) ? {} : { labels }),
-        },
-        ...(needsCondition ? { status: { conditions: [conditionFor(node, marks, words)] } } : {}),
-      },
+  return statusPatch(node, {
+    metadata: {
+      ...(isEmpty(annotations) ? {} : { annotations }),
+      ...(isEmpty(labels) ? {} : { labels }),
     },
-  }
+    conditions: needsCondition ? [conditionFor(node, marks, words)] : [],
+  })
 }
 
 /**
@@ -205,14 +198,5 @@ export const planReady = (node: NodeView, words: WriteWords): NodePlan => {
     lastHeartbeatTime: words.at,
     lastTransitionTime: words.at,
   }
-  return {
-    kind: 'status',
-    patch: {
-      type: 'strategic-merge',
-      body: {
-        metadata: { resourceVersion: node.resourceVersion },
-        status: { conditions: [condition] },
-      },
-    },
-  }
+  return statusPatch(node, { conditions: [condition] })
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../core/node.js'
 
 /** RFC 6902, as far as plans use it. */
 export type PatchOperation =
@@ -23,3 +24,21 @@ export type NodePlan =
   | { readonly kind: 'taints'; readonly patch: Patch }
 
 export const NOTHING: NodePlan = { kind: 'nothing' }
+
+/** Metadata and conditions in one write through the status subresource, which fails when somebody else wrote since. */
+export const statusPatch = (
+  { resourceVersion }: Pick<NodeView, 'resourceVersion'>,
+  {
+    metadata = {},
+    conditions = [],
+  }: { readonly metadata?: object; readonly conditions?: readonly object[] },
+): NodePlan => ({
+  kind: 'status',
+  patch: {
+    type: 'strategic-merge',
+    body: {
+      metadata: { resourceVersion, ...metadata },
+      ...(conditions.length === 0 ? {} : { status: { conditions } }),
+    },
+  },
+})
