@@ -66,13 +66,13 @@ export class EventStream {
    * False: there are too many clients already, and nothing was sent.
    * @param source whose share it counts against; undefined: only against the total
    */
-  open(response: ServerResponse, first: StreamEvent, source?: string): boolean {
+  open(response: ServerResponse, first: () => StreamEvent, source?: string): boolean {
     if (!this.#hasRoom(source)) return false
     response.writeHead(200, HEADERS)
     response.on('close', () => this.#drop(response))
     this.#clients.set(response, source)
     if (this.#cancelHeartbeat === undefined) this.#beat()
-    this.#write(textOf(first), [response])
+    this.#write(textOf(first()), [response])
     return true
   }
 

@@ -7,7 +7,7 @@ import { isLoopback } from '../../core/loopback.js'
 import type { Listening } from '../../net/listen.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
-import { EventStream } from './event-stream.js'
+import { EventStream, type StreamEvent } from './event-stream.js'
 import { makeLocalInfo, type LocalinfoTime } from './local-info.js'
 import { agentMetricsText, type MetricsNodes } from './metrics.js'
 import { addPageRoutes } from './page/routes.js'
@@ -101,7 +101,11 @@ const addLocalInfo = (
     if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
     if (wantsStream(request)) {
       sendChanges()
-      const first = { event: 'snapshot', id: localInfo.generation(), data: localInfo.snapshot() }
+      const first = (): StreamEvent => ({
+        event: 'snapshot',
+        id: localInfo.generation(),
+        data: localInfo.snapshot(),
+      })
       if (stream.open(response, first, sourceOf(request))) return
       // Nobody loses the document to those who hold all streams: without a stream a client asks again.
     }

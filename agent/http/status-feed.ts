@@ -42,7 +42,7 @@ export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logge
 
   return {
     open: (response, source) => {
-      if (!stream.open(response, event(), source)) return false
+      if (!stream.open(response, event, source)) return false
       if (cancel === undefined) plan(REFRESH_MS)
       return true
     },

@@ -59,7 +59,7 @@ const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams):
     }
     const id = view.entries.at(-1)?.id ?? Number(after)
     const first = { event: 'snapshot', id, data: JSON.stringify(view) }
-    if (!stream.open(response, first, sourceOf(request))) sendText(response, 503, TOO_MANY)
+    if (!stream.open(response, () => first, sourceOf(request))) sendText(response, 503, TOO_MANY)
   })
   return () => {
     unsubscribe()

@@ -2,7 +2,7 @@
 import type { Roster } from '../../core/roster.js'
 import { marksOfVerdict } from '../../plan/node-plan.js'
 import type { Explanation } from '../../vote/explanation.js'
-import { topWriter, writerRank } from '../../vote/writer.js'
+import { writerOrder } from '../../vote/writer.js'
 import type { NextWriteView } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../results.js'
@@ -23,10 +23,9 @@ interface WriteScene {
 
 const idsOf = ({ members }: Roster): readonly bigint[] => members.map(({ id }) => id)
 
-/** A future write: what it is, our rank, and when the writer of rank 0 writes it; +Infinity while a guard holds it. */
+/** A future write: what it is, and when the writer of rank 0 writes it; +Infinity while a guard holds it. */
 interface Coming {
   readonly what: string
-  readonly rank: number | undefined
   readonly at: number
 }
 
@@ -35,9 +34,8 @@ const afterPending = (
   { options, state, store, writer }: WriteScene,
   explanation: Explanation,
 ): Coming | undefined => {
-  const { judgement, table, roster } = state
   const { index } = explanation
-  const { name, id } = roster.members[index]!
+  const { name } = state.roster.members[index]!
   const desired = marksOfVerdict({ verdict: explanation.pending, class: explanation.class }, false)
   if (desired === 'keep') return undefined
   const node = writer.nodeOf(name)
@@ -50,7 +48,6 @@ const afterPending = (
   const isLinkUp = store.ownNode.current.cloudLink.state === 'up'
   return {
     what: desired,
-    rank: writerRank(judgement, table, { index, id }, idsOf(roster)),
     at: isLinkUp && hold?.kind === 'hold' ? hold.until : Infinity,
   }
 }
@@ -68,17 +65,19 @@ export const nextWriteOf = (
       ? afterPending(scene, explanation)
       : {
           what: due.desired,
-          rank: due.rank,
           at: Math.max(due.since, writer.heldUntil(roster.members[explanation.index]!.name)),
         }
   if (coming === undefined) return null
   const { index } = explanation
-  const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, idsOf(roster))
+  const target = { index, id: roster.members[index]!.id }
+  const { top, rank } = writerOrder(judgement, table, target, idsOf(roster))
+  // What is due may be nobody's turn, for other reasons than the order.
+  const ownRank = due === undefined ? rank : due.rank
   const inSeconds = times.until(coming.at)
   return {
     what: coming.what,
     by: top === undefined ? 'nobody' : roster.members[top]!.name,
-    ownRank: coming.rank ?? null,
+    ownRank: ownRank ?? null,
     inSeconds: inSeconds === null ? null : Math.max(0, inSeconds),
   }
 }

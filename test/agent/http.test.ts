@@ -348,14 +348,17 @@ t.test('a stream whose client does not read is closed, the others go on', t => {
   const slow = client(90)
   const quick = client(0)
   const first = { event: 'snapshot', id: 1, data: '{}' }
-  t.ok(stream.open(slow as never, first))
-  t.ok(stream.open(quick as never, first))
+  t.ok(stream.open(slow as never, () => first))
+  t.ok(stream.open(quick as never, () => first))
   stream.send({ event: 'change', id: 2, data: '{"a":1}' })
   t.ok(slow.destroyed)
   t.equal(quick.got.length, 2)
   t.equal(stream.clients, 1)
-  for (let i = 1; i < 32; i++) t.ok(stream.open(client(0) as never, first))
-  t.notOk(stream.open(client(0) as never, first), 'not more than 32')
+  for (let i = 1; i < 32; i++) t.ok(stream.open(client(0) as never, () => first))
+  t.notOk(
+    stream.open(client(0) as never, () => first),
+    'not more than 32',
+  )
   stream.close()
   t.equal(clock.waiting, 0)
   t.end()
@@ -370,7 +373,7 @@ t.test(
       const slow = Array.from({ length: 30 }, () => streamClient(0, false))
       const quick = streamClient(0)
       const event = (id: number) => ({ event: 'change', id, data: 'x'.repeat(2_000) })
-      for (const client of [...slow, quick]) t.ok(stream.open(client as never, event(0)))
+      for (const client of [...slow, quick]) t.ok(stream.open(client as never, () => event(0)))
       let most = 0
       for (let id = 1; id <= 1_000; id++) {
         stream.send(event(id))
@@ -453,13 +456,15 @@ t.test('/history: what happened, from an entry on, and as a stream', async t => 
 
 t.test('a stranger has eight streams, all strangers 24, the node’s own programs the rest', t => {
   const stream = new EventStream(new FakeClock(), recordingLog())
+  let made = 0
   const open = (source?: string) =>
-    stream.open(streamClient(0) as never, { event: 'a', id: 1, data: '' }, source)
+    stream.open(streamClient(0) as never, () => ({ event: 'a', id: (made += 1), data: '' }), source)
   const opened = (source: string) => Array.from({ length: 10 }, () => open(source)).filter(Boolean)
   for (const source of ['user 1', 'user 2', 'user 3']) t.equal(opened(source).length, 8, source)
   t.notOk(open('user 4'))
   for (let i = 0; i < 8; i++) t.ok(open())
   t.notOk(open())
+  t.equal(made, 32, 'nothing is made for whoever is refused')
   stream.close()
   t.end()
 })

@@ -8,7 +8,7 @@ import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import {
   firstWriter,
   mayWrite,
-  topWriter,
+  writerOrder,
   writeAt,
   writerRank,
   writerTurn,
@@ -55,7 +55,7 @@ t.test('writers', t => {
     'FA2: who is alone writes about nobody else either',
   )
   t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
-  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined)
+  t.strictSame(writerOrder(alone.j, alone.e, { index: 0, id: 1n }, [1n]), { top: undefined, rank: undefined }) // prettier-ignore
   z.j.voice = 'minority'
   t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
   z.j.voice = 'full'
@@ -133,11 +133,14 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
           e.hear(range(size), now)
           judge(j, e, now, { options: voteOptions(), context: unmarked() })
         }
-        return writerRank(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
+        const target = { index: size - 1, id: ids[size - 1]! }
+        const rank = writerRank(j, e, target, ids)
+        t.equal(writerOrder(j, e, target, ids).rank, rank)
+        return rank
       })
       const e = new ScriptedEvidence(size)
       const j = makeJudgement(size)
-      const top = topWriter(j, e, { index: size - 1, id: ids[size - 1]! }, ids)
+      const top = writerOrder(j, e, { index: size - 1, id: ids[size - 1]! }, ids).top
       return (
         ranks.indexOf(0) === top &&
         [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)
