@@ -28,8 +28,9 @@ interface StreamOptions {
   readonly isSnapshot?: boolean
 }
 
-const textOf = ({ event, id, data }: StreamEvent): string =>
-  `event: ${event}\nid: ${id}\ndata: ${data}\n\n`
+const bytesOf = ({ event, id, data }: StreamEvent): Buffer =>
+  Buffer.from(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`)
+const HEARTBEAT = Buffer.from(': still here\n\n')
 
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -45,6 +46,9 @@ export class EventStream {
   readonly #isSnapshot: boolean
   /** Each with its source. */
   readonly #clients = new Map<ServerResponse, string | undefined>()
+  /** The last event that each client was sent: all of them share its bytes. */
+  readonly #held = new Map<ServerResponse, Buffer>()
+  #last: { readonly event: StreamEvent; readonly bytes: Buffer } | undefined
   #cancelHeartbeat: (() => void) | undefined
 
   constructor(
@@ -72,7 +76,7 @@ export class EventStream {
     response.on('close', () => this.#drop(response))
     this.#clients.set(response, source)
     if (this.#cancelHeartbeat === undefined) this.#beat()
-    this.#write(textOf(first()), [response])
+    this.#write(this.#bytesOf(first()), [response])
     return true
   }
 
@@ -80,7 +84,7 @@ export class EventStream {
     const readers = [...this.#clients.keys()].filter(
       client => !this.#isSnapshot || client.writableLength === 0,
     )
-    this.#write(textOf(event), readers)
+    this.#write(this.#bytesOf(event), readers)
   }
 
   /** Ends all streams. */
@@ -100,20 +104,37 @@ export class EventStream {
     )
   }
 
-  #write(text: string, to: readonly ServerResponse[]): void {
+  #bytesOf(event: StreamEvent): Buffer {
+    if (this.#last?.event !== event) this.#last = { event, bytes: bytesOf(event) }
+    return this.#last.bytes
+  }
+
+  #write(bytes: Buffer, to: readonly ServerResponse[]): void {
     for (const client of to) {
-      this.#makeRoom(text.length)
-      if (this.#clients.has(client)) client.write(text)
+      this.#makeRoom(bytes)
+      if (!this.#clients.has(client)) continue
+      client.write(bytes)
+      if (bytes !== HEARTBEAT) this.#held.set(client, bytes)
     }
   }
 
+  /** What clients have not read takes so much memory with these bytes. Of a whole view each holds one at most. */
+  #unreadWith(bytes: Buffer): number {
+    if (!this.#isSnapshot)
+      return [...this.#clients.keys()].reduce(
+        (sum, each) => sum + each.writableLength,
+        bytes.length,
+      )
+    const held = [...this.#held].filter(([client]) => client.writableLength > 0)
+    const unread = new Set([bytes, ...held.map(([, view]) => view)])
+    return [...unread].reduce((sum, { length }) => sum + length, 0)
+  }
+
   /** What the kernel took counts as read; the rest waits in our memory. */
-  #makeRoom(bytes: number): void {
-    for (;;) {
-      const slowest = [...this.#clients.keys()].sort((a, b) => b.writableLength - a.writableLength)
-      const unread = slowest.reduce((sum, { writableLength }) => sum + writableLength, 0)
-      const [first] = slowest
-      if (first === undefined || unread === 0 || unread + bytes <= this.#maxUnread) return
+  #makeRoom(bytes: Buffer): void {
+    while (this.#unreadWith(bytes) > this.#maxUnread) {
+      const [first] = [...this.#clients.keys()].sort((a, b) => b.writableLength - a.writableLength)
+      if (first === undefined || first.writableLength === 0) return
       this.#log.warn('event stream closed: its client does not read', {
         unread: first.writableLength,
       })
@@ -124,12 +145,15 @@ export class EventStream {
 
   #drop(client: ServerResponse): void {
     this.#clients.delete(client)
-    if (this.#clients.size === 0) this.#stopBeating()
+    this.#held.delete(client)
+    if (this.#clients.size > 0) return
+    this.#last = undefined
+    this.#stopBeating()
   }
 
   #beat(): void {
     this.#cancelHeartbeat = this.#clock.after(HEARTBEAT_MS, () => {
-      this.#write(': still here\n\n', [...this.#clients.keys()])
+      this.#write(HEARTBEAT, [...this.#clients.keys()])
       if (this.#clients.size > 0) this.#beat()
     })
   }

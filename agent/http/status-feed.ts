@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
-import { EventStream } from './event-stream.js'
+import { EventStream, type StreamEvent } from './event-stream.js'
 
 /** Changes closer together than this are one event. */
 const SETTLE_MS = 250
@@ -21,19 +21,24 @@ export interface StatusFeed {
 export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logger): StatusFeed => {
   const stream = new EventStream(clock, log, { isSnapshot: true })
   let id = 0
+  let latest: StreamEvent | undefined
+  let madeAt = -Infinity
   let isSoon = false
   let cancel: (() => void) | undefined
 
-  const event = (): { event: string; id: number; data: string } => ({
-    event: 'status',
-    id: ++id,
-    data: JSON.stringify(document()),
-  })
+  const event = (): StreamEvent => {
+    madeAt = clock.now()
+    return (latest = { event: 'status', id: ++id, data: JSON.stringify(document()) })
+  }
+  /** Who opens a stream right after another is sent the same view: making one takes long in a large zone. */
+  const recent = (): StreamEvent =>
+    latest !== undefined && clock.now() - madeAt < SETTLE_MS ? latest : event()
   const plan = (ms: number): void => {
     cancel?.()
     cancel = clock.after(ms, () => {
       isSoon = false
       cancel = undefined
+      latest = undefined
       if (stream.clients === 0) return
       stream.send(event())
       plan(REFRESH_MS)
@@ -42,11 +47,12 @@ export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logge
 
   return {
     open: (response, source) => {
-      if (!stream.open(response, event, source)) return false
+      if (!stream.open(response, recent, source)) return false
       if (cancel === undefined) plan(REFRESH_MS)
       return true
     },
     changed: () => {
+      latest = undefined
       if (isSoon || stream.clients === 0) return
       isSoon = true
       plan(SETTLE_MS)

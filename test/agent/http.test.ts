@@ -329,9 +329,9 @@ const streamClient = (writableLength: number, reads = true) => ({
   got: [] as string[],
   writeHead: () => undefined,
   on: () => undefined,
-  write(text: string) {
-    this.got.push(text)
-    if (!reads) this.writableLength += text.length
+  write(bytes: Buffer) {
+    this.got.push(bytes.toString())
+    if (!reads) this.writableLength += bytes.length
   },
   end: () => undefined,
   destroy() {
@@ -390,6 +390,13 @@ t.test(
         slow[0]!.writableLength = 0
         stream.send(event(1_001))
         t.match(slow[0]!.got, { length: 2 }, 'a whole view waits until the one before is read')
+        const large = { event: 'change', id: 1_002, data: 'x'.repeat(60_000) }
+        for (const client of slow) client.writableLength = 0
+        stream.send(large)
+        t.ok(
+          slow.every(({ destroyed }) => !destroyed),
+          'all share the bytes of one view',
+        )
       } else t.ok(slow.every(({ destroyed }) => destroyed))
       stream.close()
     }
