@@ -4,7 +4,7 @@ import { lstat, open, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Logger } from '../core/log.js'
-import { replaceFile } from '../net/atomic-file.js'
+import { isMissing, replaceFile } from '../net/atomic-file.js'
 
 /** What is remembered over a restart; each name is one file. */
 export type StateName =
@@ -39,9 +39,6 @@ export interface StateFolder {
   /** Files that could not be written the last time, or read and not written since, with the reason. */
   readonly troubles: ReadonlyMap<StateName, string>
 }
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 /** More than any zone takes. What is longer is refused before it is parsed. */
 const MOST_BYTES: Readonly<Record<StateName, number>> = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Decision, Operation } from '../grids/model/decide.js'
+import { objectOf, type Decision, type Operation } from '../grids/model/decide.js'
 import type { Child } from '../grids/model/child.js'
 import type { ChildState } from '../grids/model/status.js'
 import type { Judged } from '../grids/run/snapshot.js'
@@ -7,7 +7,7 @@ import type { CliContext, ExitCode } from './cli-context.js'
 import { clean, table, type Paint } from '../core/text.js'
 import { paintFor } from './format.js'
 import { pick, withGrids, type ClusterFlags } from './grids-look.js'
-import { hasTrouble, holdView, objectOf, verbOf } from './grids-words.js'
+import { hasTrouble, holdView, verbOf } from './grids-words.js'
 
 const heldText = (judged: Judged): string => {
   const hold = holdView(judged)

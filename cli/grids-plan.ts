@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { stringify } from 'yaml'
 import { changesOf, type FieldChange } from '../grids/model/difference.js'
-import type { Operation } from '../grids/model/decide.js'
+import { objectOf, type Operation } from '../grids/model/decide.js'
 import type { UnitFailure } from '../grids/model/status.js'
 import { DryRunner, type ServerVerdict } from '../grids/run/dry-run.js'
 import type { Judged } from '../grids/run/snapshot.js'
@@ -9,7 +9,7 @@ import { Exit, type CliContext, type ExitCode } from './cli-context.js'
 import { clean, type Paint } from '../core/text.js'
 import { paintFor } from './format.js'
 import { pick, withGrids, type ClusterFlags } from './grids-look.js'
-import { hasTrouble, holdView, objectOf, verbOf } from './grids-words.js'
+import { hasTrouble, holdView, verbOf } from './grids-words.js'
 
 const valueText = (value: unknown): string => (value === undefined ? '–' : JSON.stringify(value))
 

@@ -10,12 +10,6 @@ export interface HoldView extends Omit<Hold, 'token'> {
   readonly message: string | undefined
 }
 
-/** `Deployment web-north`. */
-export const objectOf = (operation: Operation): string =>
-  operation.kind === 'apply'
-    ? `${operation.child.kind} ${operation.child.name}`
-    : `${operation.live.kind} ${operation.live.name}`
-
 const WHY = {
   'never-applied': 'we have never applied it',
   'not-ours': 'a field is not ours',

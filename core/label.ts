@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/** A subdomain of RFC 1123, as names of most objects are. Its length is to be checked besides. */
+export const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
 const MAX_PREFIX = 253
 const PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/

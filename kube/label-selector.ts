@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { SUBDOMAIN } from '../core/label.js'
 import { cutSelector, type Token } from './selector-tokens.js'
 
 /** Labels, as far as selectors ask of them. A `Map` is one. */
@@ -14,7 +15,6 @@ export class LabelSelectorError extends Error {}
 
 const OPERATORS = 'in, notin, =, ==, !=, gt, lt'
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const PARTS =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g."
 

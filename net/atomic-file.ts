@@ -3,6 +3,10 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from './make-folder.js'
 
+/** Whether an error of the file system says that there is no such file or folder. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT'
+
 /** On a full disk a write may succeed in part: repeat until every byte is written. */
 const writeAll = async (file: FileHandle, piece: Uint8Array): Promise<void> => {
   for (let from = 0; from < piece.length;) {

@@ -3,7 +3,7 @@ import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getuid } from 'node:process'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
-import { replaceFile } from '../net/atomic-file.js'
+import { isMissing, replaceFile } from '../net/atomic-file.js'
 import { makeFolder } from '../net/make-folder.js'
 
 /** The files of one authority, as PEM texts by name. */
@@ -66,7 +66,7 @@ const isThere = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
     (error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+      if (isMissing(error)) return false
       throw error
     },
   )

@@ -52,6 +52,12 @@ export type Operation =
       readonly why: 'unit-gone' | 'replaced'
     }
 
+/** The child of an operation: `Deployment web-north`. */
+export const objectOf = (operation: Operation): string =>
+  operation.kind === 'apply'
+    ? `${operation.child.kind} ${operation.child.name}`
+    : `${operation.live.kind} ${operation.live.name}`
+
 export interface Facts {
   readonly plan: GridPlan
   /** At least all objects of the children's kinds that name or are owned by the grid, or have a wanted child's name. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isMap, sameJson } from '../../core/json.js'
 import type { Operation } from './decide.js'
+import { joinPath } from './drift.js'
 import type { Json } from './grid.js'
 
 /** A field that a write would change. */
@@ -11,8 +12,6 @@ export interface FieldChange {
   readonly before: unknown
   readonly after: unknown
 }
-
-const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
 
 /** The name or port that identifies an item of a list. */
 const keyOf = (item: unknown): string | undefined => {
@@ -37,7 +36,7 @@ const changesAt = (path: string, before: unknown, after: unknown): readonly Fiel
   if (Array.isArray(after) && Array.isArray(before)) return listChanges(path, before, after)
   if (isMap(after) && isMap(before))
     return Object.entries(after).flatMap(([key, inner]) =>
-      changesAt(join(path, key), before[key], inner),
+      changesAt(joinPath(path, key), before[key], inner),
     )
   return sameJson(before, after) ? [] : [{ path, before, after }]
 }

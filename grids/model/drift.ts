@@ -27,7 +27,9 @@ const isIdentity = (path: string, key: string): boolean =>
   (path === '' && (key === 'apiVersion' || key === 'kind')) ||
   (path === 'metadata' && (key === 'name' || key === 'namespace'))
 
-const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
+/** The path of a field below another one; '' is the path of the object. */
+export const joinPath = (path: string, key: string): string =>
+  path === '' ? key : `${path}.${key}`
 
 /** Fields that the apiserver normalizes: 1000m becomes 1. */
 const QUANTITIES = /(^|\.)(limits|requests|sizeLimit|divisor)(\.|$)/
@@ -57,7 +59,7 @@ const OF_TEXTS = /(^|\.)(selector|nodeSelector|matchLabels)$/
 const mapSays = (live: Json, wanted: Json, path: string): boolean =>
   // An empty map leaves the defaults to the apiserver.
   (!hasKeys(wanted) && !OF_TEXTS.test(path)) ||
-  (Object.entries(wanted).every(([key, inner]) => says(live[key], inner, join(path, key))) &&
+  (Object.entries(wanted).every(([key, inner]) => says(live[key], inner, joinPath(path, key))) &&
     Object.keys(live).every(key => Object.hasOwn(wanted, key) || DEFAULTED.has(key)))
 
 /**
@@ -141,7 +143,7 @@ const strayDrift = (
     const isThere = Array.isArray(inner)
       ? inner.length === 0 && says(value, inner, path)
       : isMap(inner) && !hasKeys(inner) && isMap(value)
-    if (!isThere) return { cause: 'not-ours', path: join(path, key) }
+    if (!isThere) return { cause: 'not-ours', path: joinPath(path, key) }
   }
   return undefined
 }
@@ -155,7 +157,7 @@ const mapDrift = (fields: Json, wanted: Json, { live, path }: Place): Drift | un
       fields: inner,
       wanted: wanted[key],
       live: values[key],
-      path: join(path, key),
+      path: joinPath(path, key),
     }
     if (!Object.hasOwn(wanted, key)) return { cause: 'not-wanted', path: at.path }
     const found = driftAt(at)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { id64 } from '../../core/ids.js'
+import { SUBDOMAIN } from '../../core/label.js'
 import type { ChildKind, Grid } from './grid.js'
 
 /**
@@ -8,10 +9,7 @@ import type { ChildKind, Grid } from './grid.js'
  */
 const RULES: Readonly<Record<ChildKind, { readonly max: number; readonly pattern: RegExp }>> = {
   Service: { max: 63, pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/ },
-  Deployment: {
-    max: 63,
-    pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
-  },
+  Deployment: { max: 63, pattern: SUBDOMAIN },
   StatefulSet: { max: 52, pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/ },
 }
 const HASH_LENGTH = 8

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { sameJson } from '../../core/json.js'
-import { isLabelKey, isLabelValue } from '../../core/label.js'
+import { isLabelKey, isLabelValue, SUBDOMAIN } from '../../core/label.js'
 import { ruleOf } from '../../core/parse.js'
-
-const DNS_1123 = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 const text = v.string()
 const texts = v.record(v.string(), text)
@@ -14,7 +12,7 @@ const MAX_NAME = 63
 
 const objectName = v.pipe(
   text,
-  v.regex(DNS_1123, 'must be a name of Kubernetes: small letters, digits, dots and dashes'),
+  v.regex(SUBDOMAIN, 'must be a name of Kubernetes: small letters, digits, dots and dashes'),
 )
 const gridName = v.pipe(
   objectName,

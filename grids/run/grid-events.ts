@@ -3,7 +3,7 @@ import { groupBy } from '../../core/group-by.js'
 import { listed } from '../../core/text.js'
 import type { EventRecorder } from '../../controller/event-recorder.js'
 import type { EventText } from '../../controller/event-series.js'
-import type { Operation } from '../model/decide.js'
+import { objectOf, type Operation } from '../model/decide.js'
 import { GRID_API } from '../model/grid.js'
 import type { Hold } from '../model/guard.js'
 import type { UnitFailure } from '../model/status.js'
@@ -14,11 +14,6 @@ import type { GridRecord } from './grid-record.js'
 /** Names that an Event spells out. */
 const MOST_NAMES = 5
 
-const nameOf = (operation: Operation): string =>
-  operation.kind === 'apply'
-    ? `${operation.child.kind} ${operation.child.name}`
-    : `${operation.live.kind} ${operation.live.name}`
-
 /** What was done to children, one Event per kind of operation. */
 const doneWords = (done: readonly Operation[]): readonly EventText[] => {
   const words: EventText[] = []
@@ -28,7 +23,7 @@ const doneWords = (done: readonly Operation[]): readonly EventText[] => {
         type: 'Normal',
         reason,
         action,
-        note: `${what} ${listed(of.map(nameOf), MOST_NAMES)}`,
+        note: `${what} ${listed(of.map(objectOf), MOST_NAMES)}`,
       })
   }
   const applies = done.filter(operation => operation.kind === 'apply')

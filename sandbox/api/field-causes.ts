@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { StatusCause } from '../../core/errors.js'
+import { SUBDOMAIN } from '../../core/label.js'
 import { sameJson } from './object.js'
 
-export const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 export const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
 /** The causes of a 422, worded as the apiserver words them. */

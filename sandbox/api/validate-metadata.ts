@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { StatusCause } from '../../core/errors.js'
-import { isQualifiedName, NAME_PART, required, SUBDOMAIN, wrong } from './field-causes.js'
+import { SUBDOMAIN } from '../../core/label.js'
+import { isQualifiedName, NAME_PART, required, wrong } from './field-causes.js'
 import { mapAt, type JsonMap, type KubeObject } from './object.js'
 
 const SUBDOMAIN_RULE =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
 import t from 'tap'
-import { replaceFile } from '../../net/atomic-file.js'
+import { isMissing, replaceFile } from '../../net/atomic-file.js'
 import { cleanEnvironment } from '../../testkit/bundle.js'
 
 const texts = (...pieces: readonly string[]) => pieces.map(piece => Buffer.from(piece))
@@ -21,6 +21,18 @@ t.test('a file is replaced as a whole, for its owner alone', async t => {
   t.equal(readFileSync(join(folder, 'a'), 'utf8'), '')
   t.equal(statSync(join(folder, 'a')).mode & 0o777, 0o600)
   t.notOk(existsSync(join(folder, '.a.new')))
+})
+
+t.test('an error that says that a file is missing', async t => {
+  const folder = t.testdir({ a: '' })
+  const errorOf = (path: string): Promise<unknown> =>
+    readFile(path).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+  t.ok(isMissing(await errorOf(join(folder, 'b'))))
+  for (const error of [await errorOf(folder), new Error('ENOENT'), { code: 'ENOENT' }, undefined])
+    t.notOk(isMissing(error))
 })
 
 t.test('what cannot be renamed leaves nothing behind', async t => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../../net/atomic-file.js'
+import { isMissing, replaceFile } from '../../net/atomic-file.js'
 
 /** Files that are replaced atomically, readable by their owner only. */
 export interface Folder {
@@ -12,9 +12,6 @@ export interface Folder {
   /** After a crash the file holds the old content or the new one. Rejects with the system's error. */
   replace(name: string, pieces: Iterable<Uint8Array>): Promise<void>
 }
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 /** A folder on disk (0700), created with the first file. */
 export const openFolder = (path: string): Folder => ({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
-import { replaceFile } from '../../../net/atomic-file.js'
+import { isMissing, replaceFile } from '../../../net/atomic-file.js'
 import { readWhole } from '../../../net/read-whole.js'
 
 /** A record is at most 960 KiB. */
@@ -16,9 +16,6 @@ const WRITER_FILE = 'writer'
 
 const fileOf = (node: NodeName): string =>
   `record-${node.length <= LONGEST_NAME ? node : createHash('sha256').update(node).digest('hex')}`
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 /** The fast copy of the records. None of its methods rejects. */
 export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'remove' | 'write' | 'writer'>
