@@ -104,7 +104,7 @@ export class StatementNews {
     const more = isWide ? this.#digests.placesOfNews(knowledge).filter(place => seen?.[place]) : []
     const places = new Set([table.self, ...this.#recentPlaces(now), ...more])
     const isRecent = (place: number): boolean =>
-      now - (known(place)?.madeAt ?? -Infinity) <= RECENT_MS
+      place === table.self || now - (known(place)?.madeAt ?? -Infinity) <= RECENT_MS
     return this.#entries(
       [...places].filter(isRecent).sort((a, b) => a - b),
       knowledge,
