@@ -185,8 +185,8 @@ export class BodyReader {
 
   /**
    * The same from another roster: bits become slots of the origin as we see it. Who is not named there was not looked
-   * at. Where the sender's zone is rings the origin may not watch there whom we think it does, so what has no bit stays
-   * as we knew it, and nobody's silence becomes an "up".
+   * at. In rings the sender's roster may give the origin other targets, so a target without a bit stays "not looked" where
+   * we knew it as that: silence never makes an "up" of it.
    */
   #setRowsByMember({ body, rows: { down, unlooked } }: Entries, scope: Scope): void {
     const draft = this.#draft

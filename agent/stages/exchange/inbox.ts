@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
-import type { BodyOrder } from './body.js'
 import type { Message } from './message-reader.js'
-import type { SigningKeys } from './peer-keys.js'
-import type { BodyFor } from './pair-body.js'
-import { ZONES, type PeerState } from './peer-state.js'
+import type { PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
+import { refusalAnswer, Replies, type PeerAnswer } from './replies.js'
 import type { Admission } from './session.js'
-import type { NewsEntry } from './signed-body.js'
-import type { Answer, Route } from '../../ports/transport.js'
+import type { Route } from '../../ports/transport.js'
 import {
   headerNamedBy,
   isOfPair,
   open,
-  seal,
   SPARSE,
   TYPE,
   zoneNamedBy,
   type Header,
   type Opened,
 } from './wire.js'
-
-/** An answer as the HTTP layer sends it. */
-export interface PeerAnswer extends Answer {
-  readonly contentType: string
-  /** Send `X-Content-Type-Options: nosniff`. */
-  readonly nosniff: boolean
-}
 
 /** Called when a member calls for votes. */
 export type OnCall = (target: number, caller: PeerState) => void
@@ -45,38 +34,18 @@ const SUSPENDED_MS = 5_000
  */
 const DELAY_LIMITS = 2
 
-type ReplyType = typeof TYPE.state | typeof TYPE.ack | typeof TYPE.challenge
-
-const binary = (status: number, body: Uint8Array): PeerAnswer => ({
-  status,
-  body,
-  contentType: 'application/octet-stream',
-  nosniff: false,
-})
-
-/** The refusal's name is the body of the answer. */
-export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
-  status: STATUS_OF[refusal],
-  body: Buffer.from(`${refusal}\n`),
-  contentType: 'text/plain; charset=utf-8',
-  nosniff: true,
-})
-
-/** Size of a statement with its link in a zone where all is well. */
-const STATEMENT_BYTES = 128
-/** Smaller zones count as this large: two nodes of theirs talk more often, and one death changes what all of them say. */
-const LEAST_MEMBERS = 64
-
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
 export class Inbox {
   readonly #context: ExchangeContext
   readonly #onCall: OnCall
   readonly #onUnsigned: OnUnsigned
+  readonly #replies: Replies
 
   constructor(context: ExchangeContext, onCall: OnCall, onUnsigned: OnUnsigned) {
     this.#context = context
     this.#onCall = onCall
     this.#onUnsigned = onUnsigned
+    this.#replies = new Replies(context)
   }
 
   receive(route: Extract<Route, 'gossip' | 'vote'>, bytes: Uint8Array): PeerAnswer {
@@ -125,7 +94,7 @@ export class Inbox {
     const keys = membership.keysFor(peer)
     if (keys === undefined || membership.isShared(peer)) return this.#refuse(refusal, peer)
     traffic.refuse(refusal, peer)
-    const signed = this.#sealed(named, TYPE.challenge, 0n, { keys })
+    const signed = this.#replies.sealed(named, TYPE.challenge, 0n, { keys })
     return { ...signed, status: STATUS_OF[refusal] }
   }
 
@@ -139,7 +108,7 @@ export class Inbox {
     if (!membership.mayLackKeys(peer)) return this.#refuse('unsigned', peer)
     this.#onUnsigned(peer)
     traffic.refuse('unsigned', peer)
-    return this.#sealed(request, TYPE.challenge, 0n, { keys: membership.keys })
+    return this.#replies.sealed(request, TYPE.challenge, 0n, { keys: membership.keys })
   }
 
   #fromMember(
@@ -162,7 +131,7 @@ export class Inbox {
     peer.heard(now)
     for (const target of suspects) this.#onCall(target, peer)
     const wantsState = route === 'gossip' || (suspects.length > 0 && header.count > 0)
-    return this.#reply(peer, message, wantsState ? TYPE.state : TYPE.ack)
+    return this.#replies.reply(peer, message, wantsState ? TYPE.state : TYPE.ack)
   }
 
   /**
@@ -175,7 +144,7 @@ export class Inbox {
     const keys = pairs[0] === undefined ? membership.keys : { primary: pairs[0], keys: pairs }
     if (request.senderBoot !== membership.boot) return this.#refuse('own-id')
     traffic.refuse('own-id')
-    return this.#sealed(request, TYPE.challenge, 0n, { keys })
+    return this.#replies.sealed(request, TYPE.challenge, 0n, { keys })
   }
 
   /**
@@ -190,83 +159,17 @@ export class Inbox {
     if (request === undefined) return this.#refuse('wrong-zone')
     traffic.refuse('wrong-zone')
     // Members of other zones have no keys of a pair with us; the zone's key is enough to show that none of them answered.
-    const signed = this.#sealed(request, TYPE.challenge, 0n, { zone, keys: membership.keys })
+    const signed = this.#replies.sealed(request, TYPE.challenge, 0n, {
+      zone,
+      keys: membership.keys,
+    })
     return { ...signed, status: STATUS_OF['wrong-zone'] }
   }
 
   #challenge(peer: PeerState, request: Message, why: Challenged): PeerAnswer {
     // A restart on either side is nothing to warn of.
     this.#context.traffic.refuse(why, why === 'challenged' ? undefined : peer)
-    return this.#reply(peer, request, TYPE.challenge)
-  }
-
-  /** Signed as the request was: a peer that signs with the keys of the pair believes no other answer. */
-  #reply(peer: PeerState, { header, isOfPair }: Message, type: ReplyType): PeerAnswer {
-    const { seams, membership, now } = this.#context
-    const shown =
-      type === TYPE.challenge ? peer.inbound.challenge(seams.random, now) : peer.inbound.next(now)
-    const keys = (isOfPair ? membership.pairFor(peer) : undefined) ?? membership.keys
-    return this.#sealed(header, type, shown, { peer, keys })
-  }
-
-  /** A signed answer, bound to one request by the boot id and the number of its sender. */
-  #sealed(
-    request: Header,
-    type: ReplyType,
-    shown: bigint,
-    to: { readonly keys: SigningKeys; readonly peer?: PeerState; readonly zone?: bigint },
-  ): PeerAnswer {
-    const { membership, traffic, now } = this.#context
-    const { table } = membership
-    const isEmpty = type !== TYPE.state
-    const sparse = request.membershipHash !== table.hash
-    if (!isEmpty) membership.speak()
-    const baseHb = table.hb[table.self]!
-    const order = { sparse, suspects: [], keySetHash: membership.keys.setHash, baseHb, isEmpty }
-    const { bytes: body, count } =
-      to.keys.primary.isOfPair === true
-        ? this.#bodyOfPair(order, to.peer)
-        : { bytes: membership.writer.encode(order, now), count: isEmpty ? 0 : table.size }
-    const header: Header = {
-      type,
-      flags: sparse ? SPARSE : 0,
-      membershipHash: table.hash,
-      senderId: membership.ownId,
-      senderBoot: shown,
-      senderSeq: request.senderSeq,
-      baseHb,
-      destBoot: request.senderBoot,
-      count,
-      heldMs: 0,
-    }
-    const bytes = seal(header, body, to.zone ?? membership.zone, to.keys.primary)
-    traffic.sent(bytes.length, to.peer)
-    return binary(type === TYPE.challenge ? STATUS_OF.challenged : 200, bytes)
-  }
-
-  /**
-   * Charge a peer for the answer that it asked for, as a share of what all members say.
-   * @returns whether there was enough left in its budget
-   */
-  #charge(bytes: number, peer: PeerState): boolean {
-    const { membership, now } = this.#context
-    const whole = STATEMENT_BYTES * Math.max(LEAST_MEMBERS, membership.table.size)
-    return peer.answerBudget.take(now, Math.min(bytes / whole, ZONES.burst))
-  }
-
-  /** The news that the peer lacks, by the digest that it sent. In a mesh the reply has our own digest, too. */
-  #bodyOfPair(order: BodyOrder, peer: PeerState | undefined): BodyFor {
-    const { membership } = this.#context
-    const { statements, table } = membership
-    const isOwn = ({ place }: NewsEntry): boolean => place === table.self
-    if (order.isEmpty === true || peer === undefined) return membership.bodyOfPair(order, [], false)
-    const news = statements.news.forAsking(peer, this.#context.isBurst)
-    const whole = membership.bodyOfPair(order, news, table.topology.kind === 'mesh')
-    const body = this.#charge(whole.bytes.length, peer)
-      ? whole
-      : membership.bodyOfPair({ ...order, isEmpty: true }, news.filter(isOwn), false)
-    statements.news.noteDelivered(peer, body.entries)
-    return body
+    return this.#replies.reply(peer, request, TYPE.challenge)
   }
 
   #refuse(refusal: Refusal, peer?: PeerState): PeerAnswer {

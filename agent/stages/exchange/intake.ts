@@ -2,7 +2,8 @@
 import type { Route } from '../../ports/transport.js'
 import { maxMessageBytes } from './body.js'
 import type { ExchangeContext } from './context.js'
-import { refusalAnswer, type Inbox, type PeerAnswer } from './inbox.js'
+import type { Inbox } from './inbox.js'
+import { refusalAnswer, type PeerAnswer } from './replies.js'
 import { REQUESTS } from './peer-state.js'
 import { RateLimit } from './rate-limit.js'
 import type { Refusal } from './refusal.js'
@@ -10,9 +11,8 @@ import { MAX_SIGNED_BYTES } from './signed-body.js'
 import type { SuperEdgeExchange } from './superedge/superedge.js'
 
 /**
- * Bytes whose signature is proved for one address, in a second and at once: 6 ms of CPU at most. It is far more than
- * members send, since whoever sends from a member's address, without a key, uses up the same. Small messages come in
- * while large ones wait, and more small ones than this is for cannot be received in a second.
+ * Bytes per second whose signature is proved for one member's address: at most 6 ms of CPU. Far above what members send,
+ * since anybody who sends from that address uses it up too.
  */
 const PROVED_BYTES = 8 << 20
 /** A short message costs as much as this. */

@@ -33,7 +33,7 @@ export class PeerDigests {
     this.#reports.set(peer, { bytes: new Uint8Array(bytes), at: now })
   }
 
-  /** The same to write to, for what it knows whatever it reported; all 0 at first where it has not reported lately. */
+  /** The peer's digest, for writing; it begins as all 0 when the peer has not reported lately. */
   toUpdate(peer: PeerState, now: number): Uint8Array {
     const reported = this.of(peer, now)
     if (reported !== undefined) return reported

@@ -19,9 +19,8 @@ const isBackupElsewhere = (before: Said, said: Said): boolean =>
   said.standsInFor.length > 0 && before.membershipHash !== said.membershipHash
 
 /**
- * Whether a statement says something that others must hear at once. They ask themselves, in the order of their exchanges,
- * for one that repeats the one before, since its links ran out or its node started again; for one that was made for
- * another roster by a member that stands in for nobody; and for what its node has not looked at yet.
+ * Whether a statement says something that others must hear at once. Not urgent, since the next exchange brings it: a
+ * repeated statement (new chain or restart); one for another roster whose author backs up nobody; targets not looked at yet.
  */
 const isWorthPush = (before: Said, said: Said): boolean =>
   ((before.flags ^ said.flags) & PUSHED_FLAGS) !== 0 ||
