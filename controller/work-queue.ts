@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
 import { reasonOf } from '../core/errors.js'
+import type { Fields, Logger } from '../core/log.js'
 import { jitter, type Random } from '../core/random.js'
 
 /** The outcome of one run for a key. */
@@ -26,6 +27,22 @@ export interface WorkQueueSeams {
   /** Called after each failure with the number of failures in a row and the longest time until the next run. */
   readonly onFailure?: (key: string, reason: string, failures: number, nextMs: number) => void
 }
+
+/**
+ * Logs failures: the first in a row of a key as a warning, later ones for debugging.
+ * @param fieldsOf what names the key in the log
+ */
+export const logFailures =
+  (
+    log: Logger,
+    message: string,
+    fieldsOf: (key: string, nextMs: number) => Fields,
+  ): NonNullable<WorkQueueSeams['onFailure']> =>
+  (key, reason, failures, nextMs) =>
+    log[failures === 1 ? 'warn' : 'debug'](message, {
+      ...fieldsOf(key, nextMs),
+      ...{ error: reason, failures },
+    })
 
 export interface WorkQueueOptions {
   /**

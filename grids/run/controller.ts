@@ -3,7 +3,7 @@ import { aborted, sleep, type Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { EventRecorder } from '../../controller/event-recorder.js'
-import { WorkQueue, type WorkQueueStatus } from '../../controller/work-queue.js'
+import { logFailures, WorkQueue, type WorkQueueStatus } from '../../controller/work-queue.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { Counters } from './counters.js'
@@ -70,10 +70,9 @@ export class GridsController {
     const reconciler = this.#begin()
     const queue = new WorkQueue((key, inner) => reconciler.reconcile(key, inner), {
       ...{ clock, random },
-      onFailure: (grid, reason, failures, nextMs) =>
-        log[failures === 1 ? 'warn' : 'debug']('grid failed', {
-          ...{ grid, error: reason, failures, nextMs: Math.round(nextMs) },
-        }),
+      onFailure: logFailures(log, 'grid failed', (grid, nextMs) => ({
+        ...{ grid, nextMs: Math.round(nextMs) },
+      })),
     })
     this.#queue = queue
     for (const { key } of this.tables.grids()) queue.add(key)

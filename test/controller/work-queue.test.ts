@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { WorkQueue, type WorkQueueOptions, type WorkResult } from '../../controller/work-queue.js'
+import {
+  logFailures,
+  WorkQueue,
+  type WorkQueueOptions,
+  type WorkResult,
+} from '../../controller/work-queue.js'
 import type { Random } from '../../core/random.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
+import { recordingLog } from '../../testkit/recording-log.js'
 import fc from '../../testkit/properties.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
 
@@ -181,6 +187,24 @@ t.test('what throws has failed', async t => {
   await settle()
   t.strictSame(reported, [['a', 'broken', 1]])
   await queue.stop()
+})
+
+t.test('the first failure in a row is a warning, later ones are for debugging', t => {
+  const log = recordingLog()
+  const report = logFailures(log, 'broken', (name, nextMs) => ({ name, nextMs }))
+  report('a', 'no', 1, 1_000)
+  report('a', 'still no', 2, 2_000)
+  t.strictSame(log.lines, [
+    {
+      ...{ level: 'warn', message: 'broken' },
+      fields: { name: 'a', nextMs: 1_000, error: 'no', failures: 1 },
+    },
+    {
+      ...{ level: 'debug', message: 'broken' },
+      fields: { name: 'a', nextMs: 2_000, error: 'still no', failures: 2 },
+    },
+  ])
+  t.end()
 })
 
 t.test('stop: what runs is aborted and waited for, nothing begins', async t => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import { logFailures, WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
 import type { Clock } from '../../../core/clock.js'
 import { KubeStatusError, isNotFound, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
@@ -35,10 +35,7 @@ export class Reader {
       (key, signal) => this.#read(key, signal),
       {
         ...{ clock, random },
-        onFailure: (object, reason, failures) =>
-          log[failures === 1 ? 'warn' : 'debug']('an object for edges cannot be read', {
-            ...{ object, error: reason, failures },
-          }),
+        onFailure: logFailures(log, 'an object for edges cannot be read', object => ({ object })),
       },
       LIMITS,
     )

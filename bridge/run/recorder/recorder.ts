@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import { logFailures, WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
 import type { Clock } from '../../../core/clock.js'
 import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
@@ -80,13 +80,9 @@ export class Recorder {
       (node, signal) => this.#write(node as NodeName, signal),
       {
         ...{ clock, random },
-        onFailure: (node, reason, failures) =>
-          log[failures === 1 ? 'warn' : 'debug'](
-            'what an edge holds cannot be kept in the cluster',
-            {
-              ...{ node, error: reason, failures },
-            },
-          ),
+        onFailure: logFailures(log, 'what an edge holds cannot be kept in the cluster', node => ({
+          node,
+        })),
       },
       QUEUE,
     )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
+import { logFailures, WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
 import type { Clock } from '../../../core/clock.js'
 import { KubeStatusError, WithheldError, isNotFound, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
@@ -68,10 +68,7 @@ export class LeaseRenewer {
       (node, signal) => this.#look(node as NodeName, signal),
       {
         ...{ clock, random },
-        onFailure: (node, reason, failures) =>
-          log[failures === 1 ? 'warn' : 'debug']('cannot renew a Lease', {
-            ...{ node, error: reason, failures },
-          }),
+        onFailure: logFailures(log, 'cannot renew a Lease', node => ({ node })),
       },
       QUEUE,
     )
