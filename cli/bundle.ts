@@ -64,7 +64,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 const isTroubled = ({ class: name }: StatusView['nodes'][number]): boolean => name !== 'healthy'
 
-/** A node's name may be longer than a path in an archive; what is none, and leads to another folder, somebody else answered. */
+/** Cut to fit a path in the archive and cleaned, since the name may come from a program that is no agent. */
 const fileName = (name: string): string => name.slice(0, 64).replaceAll(/[^a-z0-9.-]/g, '_')
 
 const addNodes = async (

@@ -20,7 +20,7 @@ export interface CliContext {
   readonly clock: Clock
 }
 
-/** 0: done; 1: a node is dead, or the command failed; 2: bad usage; 3: no agent answers. */
+/** 0: done; 1: a node is dead, or the command failed; 2: bad usage; 3: what was asked does not answer, or `grids plan` found something to write. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 /** Ends a command with a message and an exit code. */

@@ -36,7 +36,13 @@ export const statusAddressOption = {
   summary: 'where /metrics, /status, /healthz and /readyz are',
 } as const
 
-/** By the Lease one of several processes leads; what it does says the program. */
+/** The same of a program that also explains its decisions. */
+export const explainingStatusAddressOption = {
+  ...statusAddressOption,
+  summary: 'where /metrics, /status, /explain, /healthz and /readyz are',
+} as const
+
+/** The Lease that elects one of several processes; each program adds what the leader does. */
 export const leaseNamespaceOption = {
   flag: 'lease-namespace',
   group: 'Leader',

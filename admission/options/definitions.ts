@@ -16,7 +16,7 @@ import {
   kubeconfigOption,
   logLevelOption,
   masterUrlOption,
-  statusAddressOption,
+  explainingStatusAddressOption,
 } from '../../options/shared-definitions.js'
 import type { AdmissionOptions } from './admission-options.js'
 
@@ -68,7 +68,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     summary: "where the apiserver's reviews are answered, over TLS",
     aliases: [{ name: 'adminssion-control-listen-addr' }],
   },
-  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51010' },
+  statusAddress: { ...explainingStatusAddressOption, default: '127.0.0.1:51010' },
   namespace: {
     flag: 'namespace',
     group: 'Certificates',
@@ -90,7 +90,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Certificates',
     kind: objectName,
     default: 'edge-health-webhook',
-    summary: 'name of the webhook configurations, whose caBundle is kept true',
+    summary: 'name of the webhook configurations, whose caBundle is kept up to date',
   },
   secretName: {
     flag: 'secret-name',

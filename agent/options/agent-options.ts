@@ -48,7 +48,7 @@ export interface ExchangeOptions {
   readonly burstMs: number
   /** Limit for one round trip with a peer. @default 2_000 */
   readonly exchangeTimeoutMs: number
-  /** Whether nodes sign what they say with keys of their own. @default 'off' */
+  /** Whether nodes sign what they say with keys of their own. @default 'prefer' */
   readonly identity: 'off' | 'prefer' | 'require'
   /** How long a signed sign of life stands for. @default 1_000 */
   readonly linkSlotMs: number
@@ -58,7 +58,7 @@ export interface ExchangeOptions {
   readonly pushBatchMs: number
   /** A partner that failed is left out this long. @default 15_000 */
   readonly partnerBackoffMs: number
-  /** Whether SuperEdge agents are talked to: found out, never, or always in one dialect. @default 'auto' */
+  /** Whether SuperEdge agents are talked to: not at all, each in its own dialect, or always in one dialect. @default 'off' */
   readonly superedgePeers: 'off' | 'on' | 'v0.6' | 'v0.9'
   /** How often a SuperEdge peer gets our results. @default 10_000 */
   readonly superedgePeriodMs: number
@@ -76,7 +76,7 @@ export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, Ex
   /** Where the own node asks. @default 127.0.0.1 : 51005 */
   readonly localAddress: string
   readonly localPort: number
-  /** What `/localinfo` says in `Time`: SuperEdge's zero time, Unix seconds, or nothing. @default 'zero' */
+  /** What `/localinfo` says in `Time`: SuperEdge's zero time, the present time (RFC 3339 or Unix seconds), or nothing. @default 'zero' */
   readonly localinfoTime: 'zero' | 'rfc3339' | 'unix' | 'omit'
   /** Where `/metrics` alone is served to others, such as Prometheus; undefined: nowhere. */
   readonly metricsAddress: ListenAddress | undefined

@@ -29,7 +29,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('100ms', '10m'),
     default: '2s',
     profiles: { fast: '500ms' },
-    summary: 'the same in a zone of rings, where news has further to go',
+    summary: 'exchange period in a zone of rings, where news has further to go',
     relation: 'at most half of --record-ttl; at least --burst-period',
   },
   meshMax: {
@@ -56,7 +56,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('50ms', '10m'),
     default: '500ms',
     profiles: { fast: '250ms' },
-    summary: 'the same while a node is contested',
+    summary: 'exchange period while a node is contested',
     relation: 'at most --exchange-period',
   },
   burstMs: {
@@ -101,7 +101,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: oneOf('off', 'prefer', 'require'),
     default: 'prefer',
     summary:
-      'whether nodes sign what they say with keys of their own: not at all, towards all members that publish theirs, or whoever does not sign does not count',
+      'off: nodes do not sign with keys of their own; prefer: they sign to members that publish keys; require: and a member that does not sign does not count',
     relation: 'require needs --superedge-peers=off',
   },
   linkSlotMs: {
@@ -120,7 +120,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '2m',
     profiles: { fast: '20s' },
     summary:
-      'with --identity=require, when a node publishes other keys, for which its old ones do not vouch, or none, that counts once it was silent for so long',
+      'with --identity=require: how long a node must be silent before new keys that its old ones did not sign, or the removal of its keys, take effect',
     relation: 'at least --record-ttl',
   },
   superedgePeers: {
@@ -130,7 +130,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: 'off',
     profiles: { superedge: 'on' },
     summary:
-      'whether results of SuperEdge agents count, and are answered in: not at all, the dialect of each, or one dialect; whoever recorded such a result can send it again',
+      "off: results of SuperEdge agents do not count; on: they do, answered in each one's dialect; v0.6, v0.9: always that dialect; a recorded result can be sent again",
   },
   superedgePeriodMs: {
     flag: 'superedge-period',

@@ -119,7 +119,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: oneOf('all', 'troubled', 'none'),
     default: 'all',
     summary:
-      'which nodes have series of their own in /metrics; all on every agent are N² in a zone of N, so take troubled there; with none no alert about a single node fires',
+      'which nodes have series of their own in /metrics: all on every agent is N² in a zone of N; in large zones take troubled; with none no alert about one node fires',
   },
   namespace: {
     flag: 'namespace',
@@ -166,7 +166,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('10s', '1h'),
     default: '10m',
     summary:
-      'how often a zone of more than --zone-watch-up-to nodes is listed; so late a live node that was deleted is noticed there',
+      'how often a zone of more than --zone-watch-up-to nodes is listed; the deletion of a Node that still runs is noticed up to this much later',
   },
   votePeriodMs: {
     flag: 'vote-period',

@@ -10,12 +10,20 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   selfreport: 'weight=0.5',
 }
 
+/** A value as it may be given, of the plugins that take no port. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  http: 'weight=0.5,url=https://{address}/',
+  selfreport: 'weight=0.5',
+}
+
+const exampleOf = (name: string): string => EXAMPLES[name] ?? 'weight=0.5,port=10250'
+
 const SUMMARIES: Readonly<Record<string, string>> = {
   ping: 'TCP connect to the node',
   kubelet: "GET of the kubelet's /healthz over HTTP",
   kubeletauth:
     "GET of the kubelet's authenticated port; 401 and 403 mean alive; no token unless token-file is given",
-  http: 'GET of any URL with {address} and {name}',
+  http: 'GET of any URL with {address} or {name}',
   selfreport: "what the node's own agent says about its kubelet",
 }
 
@@ -32,8 +40,8 @@ const formatSpec = (spec: PluginSpec): string =>
 
 const pluginKind = (name: string): Kind<PluginSpec> => ({
   name: 'plugin',
-  rule: 'must be key=value pairs such as weight=0.5,port=10250',
-  brief: 'weight=0.5,port=10250 and so on',
+  rule: `must be key=value pairs such as ${exampleOf(name)}`,
+  brief: `such as ${exampleOf(name)}`,
   parse: (given, thing) => ({ value: parsePluginSpec(name, given, thing) }),
   format: formatSpec,
 })

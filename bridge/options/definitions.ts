@@ -10,7 +10,7 @@ import {
   leaseNamespaceOption,
   logLevelOption,
   masterUrlOption,
-  statusAddressOption,
+  explainingStatusAddressOption,
 } from '../../options/shared-definitions.js'
 import type { VouchMode } from '../model/vouch/gap.js'
 import type { BridgeOptions } from './bridge-options.js'
@@ -104,7 +104,7 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
   },
   leaseName: { ...leaseNameOption, default: 'edge-health-bridge' },
   identity: leaderIdentityOption,
-  statusAddress: { ...statusAddressOption, default: '127.0.0.1:51011' },
+  statusAddress: { ...explainingStatusAddressOption, default: '127.0.0.1:51011' },
   logLevel: logLevelOption,
 }
 
@@ -112,7 +112,7 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
 const groups: Readonly<Record<Group, string>> = {
   Kubernetes: 'How Kubernetes is reached',
   Edges: 'How edges are served',
-  Record: 'Where it is kept what edges hold',
+  Record: 'Where the record of what edges hold is kept',
   Leader: 'Who serves',
   Listening: 'Where we listen',
   Log: 'What is logged',

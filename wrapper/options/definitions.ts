@@ -15,7 +15,7 @@ import {
   logLevelOption,
   masterUrlOption,
   nodeNameOption,
-  statusAddressOption,
+  explainingStatusAddressOption,
 } from '../../options/shared-definitions.js'
 import { AUTONOMY, autonomy } from './own-kinds.js'
 import type { WrapperOptions } from './wrapper-options.js'
@@ -73,7 +73,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     relation: 'with --insecure=false only',
   },
   statusAddress: {
-    ...statusAddressOption,
+    ...explainingStatusAddressOption,
     default: '127.0.0.1:51007',
     relation: 'must differ from --bind-address',
   },
