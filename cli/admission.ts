@@ -33,10 +33,10 @@ const client = new LocalClient({
 // Enough to tell a webhook from anything else that answers on this port; the rest is its word.
 const schema = v.looseObject({ name: v.string(), isKept: v.boolean(), why: v.string() })
 
-const explainedText = ({ name, isKept, why, node, wordSeconds }: NodeExplained): string => {
+const explainedText = ({ name, isKept, why, node, reportSeconds }: NodeExplained): string => {
   const ready =
     node === null ? '' : `\n  Ready ${node.ready === '' ? 'was never told' : node.ready}`
-  const word = node?.isVouched === true && wordSeconds !== null ? `\n  vouched for ${wordSeconds} s ago` : '' // prettier-ignore
+  const word = node?.isVouched === true && reportSeconds !== null ? `\n  vouched for ${reportSeconds} s ago` : '' // prettier-ignore
   return clean(`${name} is ${isKept ? '' : 'not '}kept: ${why}`) + ready + word + '\n'
 }
 

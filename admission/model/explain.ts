@@ -12,14 +12,14 @@ export interface NodeExplained {
   /** Null when it is not known. */
   readonly node: NodeFacts | null
   /** Age of the peers' last report in whole seconds; null without a report, or while the time is unknown. */
-  readonly wordSeconds: number | null
+  readonly reportSeconds: number | null
 }
 
 const WORDS: Readonly<Record<Unchanged, string>> = {
   heard: 'the control plane hears it: its Ready is not Unknown',
   marked: 'its peers call it dead: it carries nodeunhealth',
   'not-vouched': 'its peers do not vouch for it: PeerHealth is not True CloudLinkCut',
-  'word-not-fresh': "its peers' word is too old, ahead of the apiserver's clock, or undated",
+  'report-too-old': "its peers' report is too old, ahead of the apiserver's clock, or undated",
   'no-time': "the apiserver's time is not known yet",
   'not-ours': 'the write is about something else',
   'other-writer': 'the write is not by the controller',
@@ -43,7 +43,7 @@ export const explainNode = (name: string, knowledge: Knowledge): NodeExplained =
   return {
     ...{ name, node, isKept: why === undefined },
     why: why === undefined ? KEPT[knowledge.rules.mode] : WORDS[why],
-    wordSeconds:
+    reportSeconds:
       vouchedAt === undefined || now === undefined ? null : Math.round((now - vouchedAt) / 1_000),
   }
 }

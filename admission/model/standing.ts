@@ -33,7 +33,7 @@ export type NotKept =
   | 'marked'
   | 'not-vouched'
   /** The peers' report is too old, in the future, or without a time. */
-  | 'word-not-fresh'
+  | 'report-too-old'
   /** The write has no timestamp of the apiserver. */
   | 'no-time'
 
@@ -75,5 +75,5 @@ export const judgeNode = (
   const { vouchedAt } = node
   const isFresh =
     vouchedAt !== undefined && vouchedAt <= now + AHEAD_MS && now <= vouchedAt + freshForMs
-  return isFresh ? { kept: true } : no('word-not-fresh')
+  return isFresh ? { kept: true } : no('report-too-old')
 }

@@ -81,7 +81,7 @@ export class CertificateKeeper implements CertificateSource {
       } catch (error) {
         const reason = reasonOf(error)
         if (!signal.aborted && reason !== this.#trouble)
-          log.warn('certificates could not be looked after', { error: reason })
+          log.warn('certificates could not be checked or renewed', { error: reason })
         this.#trouble = reason
         waitMs = RETRY_MS
       }

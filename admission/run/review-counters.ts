@@ -12,7 +12,7 @@ const DURATION_BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.2, 1, 2]
 type ReviewResult = Unchanged | Exclude<Decision['kind'], 'unchanged'> | 'failed'
 
 const RESULTS = allOf<ReviewResult>({
-  ...{ heard: true, marked: true, 'not-vouched': true, 'word-not-fresh': true, 'no-time': true },
+  ...{ heard: true, marked: true, 'not-vouched': true, 'report-too-old': true, 'no-time': true },
   ...{ 'not-ours': true, 'other-writer': true, harmless: true },
   ...{ 'node-not-known': true, 'table-not-ready': true },
   ...{ changed: true, refused: true, failed: true },

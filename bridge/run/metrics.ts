@@ -24,7 +24,7 @@ const NO_HUB: HubStatus = {
 
 const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
   gauge('connected', 'Edges that are connected', [hub.connected]),
-  counter('connections', 'Connections that became a node’s', [hub.accepted]),
+  counter('connections', 'Connections accepted from nodes', [hub.accepted]),
   counter('refused', 'Connections that were refused', ...countsBy('status', hub.refused)),
   counter('ended', 'Connections that ended', ...countsBy('reason', hub.ended)),
   counter(

@@ -34,9 +34,9 @@ t.test('the taint of a Node that the control plane does not hear from', t => {
   const rows: [claim: string, rules: KeepRules, node: NodeOdds, becomes: string][] = [
     ['vouched for 5 s ago', VOUCHED, {}, 'changed'],
     ['… 30 s ago, which is the limit', VOUCHED, { word: { agoMs: 30_000 } }, 'changed'],
-    ['… 31 s ago', VOUCHED, { word: { agoMs: 31_000 } }, 'word-not-fresh'],
+    ['… 31 s ago', VOUCHED, { word: { agoMs: 31_000 } }, 'report-too-old'],
     ['… 2 s in the future, as clocks differ', VOUCHED, { word: { agoMs: -2_000 } }, 'changed'],
-    ['… in the future', VOUCHED, { word: { agoMs: -3_000 } }, 'word-not-fresh'],
+    ['… in the future', VOUCHED, { word: { agoMs: -3_000 } }, 'report-too-old'],
     ['the peers say nothing of it', VOUCHED, { word: { status: 'Unknown' } }, 'not-vouched'],
     ['… that they reach it', VOUCHED, { word: { reason: 'PeersReachNode' } }, 'not-vouched'],
     ['… that it is dead', VOUCHED, { isMarked: true }, 'marked'],
@@ -82,7 +82,7 @@ t.test('the clock is the later one of the stamp and the last answer', t => {
   const review = makeReview('/node-taint', makeNode())
   const at = (serverTime: number) => knowing([], VOUCHED, { serverTime })
   t.equal(outcome('/node-taint', review, at(STAMP - 3_600_000)), 'changed')
-  t.equal(outcome('/node-taint', review, at(STAMP + 26_000)), 'word-not-fresh')
+  t.equal(outcome('/node-taint', review, at(STAMP + 26_000)), 'report-too-old')
   const undated = makeReview('/node-taint', makeNode({ stamp: undefined }))
   t.equal(outcome('/node-taint', undated, at(STAMP)), 'changed')
   t.end()
@@ -136,7 +136,7 @@ t.test('"this Pod is not ready" is refused while its node is kept', t => {
     ['without a node', cut('n1'), undefined, 'True', 'False', 'node-not-known'],
     ['on a node that is gone', cut('n1'), 'n2', 'True', 'False', 'node-not-known'],
     ['on a dead node', [{ isMarked: true }], 'n1', 'True', 'False', 'marked'],
-    ['whose peers fell silent', [{ word: { agoMs: 31_000 } }], 'n1', 'True', 'False', 'word-not-fresh'],
+    ['whose peers fell silent', [{ word: { agoMs: 31_000 } }], 'n1', 'True', 'False', 'report-too-old'],
     ['on a node that is heard', [{ ready: 'True' }], 'n1', 'True', 'False', 'heard'],
     ['whose kubelet is sick', [{ ready: 'False' }], 'n1', 'True', 'False', 'heard'],
   ] // prettier-ignore
