@@ -45,3 +45,6 @@ export interface Codec<R> {
 
 /** A watch sent something that is not an event: what follows cannot be trusted, so the next step is a full list. */
 export class BrokenStreamError extends Error {}
+
+/** The server answered with what is no list, or one that is too large. It is there, unlike one that nobody answers for. */
+export class UnusableListError extends Error {}

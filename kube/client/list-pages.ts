@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import { KubeStatusError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
 import type { KubeClient } from './client.js'
-import type { Codec, Page } from './codec.js'
+import { UnusableListError, type Codec, type Page, type TypedBody } from './codec.js'
+import type { KubeCall } from './open-response.js'
 
 /** What to list, and in what portions. */
 export interface ListRequest<R> {
@@ -31,6 +32,29 @@ export const cacheQuery = (known = ''): Readonly<Record<string, string>> =>
     ? { resourceVersion: '0' }
     : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
 
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof KubeUnreachableError && error.cause instanceof RangeError
+
+/** Ask for one page. */
+const readPage = async <R>(
+  client: KubeClient,
+  call: KubeCall,
+  { path, timeoutMs, codec }: Pick<ListRequest<R>, 'path' | 'timeoutMs' | 'codec'>,
+  signal: AbortSignal,
+): Promise<Page<R> & Pick<TypedBody, 'warning' | 'date'>> => {
+  const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+  let body: TypedBody | undefined
+  try {
+    body = await client.body(call, limits, signal)
+    const { warning, date } = body
+    return { ...codec.parsePage(path, body), warning, date }
+  } catch (cause) {
+    // With a body it is the codec that refuses.
+    if (body === undefined && !isTooLarge(cause)) throw cause
+    throw new UnusableListError(reasonOf(cause), { cause })
+  }
+}
+
 /** A name that no object needs to have: a list of it costs next to nothing, for the server and for the link. */
 const NOBODY = 'metadata.name=0'
 
@@ -50,9 +74,10 @@ const LATER: readonly number[] = [401, 403, 429]
  */
 export const readVersion = async <R>(
   client: KubeClient,
-  { path, query, codec, timeoutMs }: Omit<ListRequest<R>, 'pageSize'>,
+  request: Omit<ListRequest<R>, 'pageSize'>,
   signal: AbortSignal,
 ): Promise<string> => {
+  const { path, query, codec } = request
   // Whoever may list one name alone lists that.
   const one = query['fieldSelector']?.includes('metadata.name=') === true
   const asked = one ? query : { ...query, fieldSelector: NOBODY }
@@ -63,11 +88,10 @@ export const readVersion = async <R>(
     userAgent: VERSION_READER,
   } as const
   try {
-    const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
     const now = client.serverTime()
-    const body = await client.body(call, limits, signal)
-    const isKept = now !== undefined && Date.parse(body.date ?? '') < now - KEPT_MS
-    return isKept ? '' : codec.parsePage(path, body).version
+    const { version, date = '' } = await readPage(client, call, request, signal)
+    const isKept = now !== undefined && Date.parse(date) < now - KEPT_MS
+    return isKept ? '' : version
   } catch (error) {
     const isRefusal =
       error instanceof KubeStatusError && error.status < 500 && !LATER.includes(error.status)
@@ -91,7 +115,7 @@ const walk = async <R>(
   signal: AbortSignal,
   take: (raw: R) => void,
 ): Promise<ListEnd | 'expired'> => {
-  const { path, query, pageSize, timeoutMs, codec } = request
+  const { path, query, pageSize, codec } = request
   let next = ''
   for (let page = 0; page < MAX_PAGES; page++) {
     const limit = pageSize === 0 ? {} : { limit: String(pageSize) }
@@ -102,22 +126,18 @@ const walk = async <R>(
       accept: codec.accept.list,
       compressed: true,
     } as const
-    let answer: Page<R>
-    let warning: string | undefined
+    let answer: Awaited<ReturnType<typeof readPage<R>>>
     try {
-      const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
-      const body = await client.body(call, limits, signal)
-      answer = codec.parsePage(path, body)
-      warning = body.warning
+      answer = await readPage(client, call, request, signal)
     } catch (error) {
       if (next !== '' && error instanceof KubeStatusError && error.status === 410) return 'expired'
       throw error
     }
     answer.items.forEach(take)
-    if (answer.next === '') return { version: answer.version, warning }
+    if (answer.next === '') return { version: answer.version, warning: answer.warning }
     next = answer.next
   }
-  throw new KubeUnreachableError(`GET ${path}`, `the list has more than ${MAX_PAGES} pages`)
+  throw new UnusableListError(`GET ${path}: the list has more than ${MAX_PAGES} pages`)
 }
 
 /**
@@ -140,5 +160,5 @@ export const listAll = async <R, T>(
     })
     if (end !== 'expired') return { items, ...end }
   }
-  throw new KubeUnreachableError(`GET ${request.path}`, 'the list expired twice between two pages')
+  throw new UnusableListError(`GET ${request.path}: the list expired twice between two pages`)
 }

@@ -6,7 +6,7 @@ import type { Random } from '../../core/random.js'
 import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
-import { BrokenStreamError } from './codec.js'
+import { BrokenStreamError, UnusableListError } from './codec.js'
 import { listAll, pathOf, readVersion, type ListRequest } from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import { ResumePoint } from './resume-point.js'
@@ -54,6 +54,10 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   #isReturning = false
   readonly #resume: ResumePoint
   #brokenLines = 0
+  /** A watch is open. */
+  isWatching = false
+  /** The last question for the store's version. */
+  #asked: Promise<unknown> = Promise.resolve()
   /** Ends the open watch. */
   #cut: () => void = () => undefined
 
@@ -84,11 +88,21 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#cut()
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.#seams.client.progress.leave(this)
     this.#stopping.abort(new Error('stopped'))
     this.#state = 'stopped'
-    return this.#ended
+    await Promise.all([this.#ended, this.#asked])
+  }
+
+  presentVersion(): Promise<string> {
+    const { path, query, codec } = this.#spec
+    const { client } = this.#seams
+    const { answerMs: timeoutMs } = this.#options
+    const request = { path, query, codec, timeoutMs }
+    const version = readVersion(client, request, this.#stopping.signal)
+    this.#asked = version.catch(() => undefined)
+    return version
   }
 
   #isStopped(): boolean {
@@ -114,7 +128,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
     try {
-      await this.#seams.client.progress.check(() => this.#presentVersion())
+      await this.#seams.client.progress.check(this)
       const from = this.#resume.version ?? (await this.#list())
       if (!this.#isStopped()) await this.#watch(from)
       if (this.#isStopped() || this.#backoff.failures === 0) return 0
@@ -147,13 +161,6 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#receiver.replace(Object.freeze(items))
     this.#receiver.reached(version)
     return version
-  }
-
-  #presentVersion(): Promise<string> {
-    const { path, query, codec } = this.#spec
-    const { client } = this.#seams
-    const { answerMs: timeoutMs } = this.#options
-    return readVersion(client, { path, query, codec, timeoutMs }, this.#stopping.signal)
   }
 
   #listRequest(): ListRequest<R> {
@@ -192,6 +199,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     const call = { method: 'GET', path, accept: codec.accept.watch } as const
     const answer = await client.open(call, answerMs, this.#stopping.signal)
     this.#heard()
+    this.isWatching = true
     this.#become('watching')
     this.#cut = () => answer.response.destroy(new Error('the store is another one'))
     if (this.#resume.isLost) this.#cut()
@@ -208,6 +216,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
       await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()
+      this.isWatching = false
       this.#cut = () => undefined
       const lastedMs = clock.now() - openedAt
       const askedMs = seconds * 1000
@@ -249,6 +258,8 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#resume.failed(error)
     if (this.#state !== 'watching' && isAbsence(error)) this.#seams.client.progress.wasAway()
     if (error instanceof KubeStatusError) this.#refused(error.status)
+    if (error instanceof UnusableListError && this.#state === 'listing')
+      this.#seams.client.progress.refused(this)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
     // An idle watch is closed as a precaution; warn only if the next one cannot be opened.

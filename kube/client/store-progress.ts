@@ -6,6 +6,10 @@ const AT_ONCE_MS = 1_000
 
 /** A list/watch that can be told that it follows another store than before. */
 export interface StoreFollower {
+  /** Whether a watch of it is open, over a connection that may be dead all the same. */
+  readonly isWatching: boolean
+  /** Reads the store's present version; '' where that cannot be known. */
+  presentVersion(): Promise<string>
   /** List everything again, from the store itself. */
   listAgain(): void
 }
@@ -25,6 +29,7 @@ export class StoreProgress {
   #vain = 0
   #brokeAt = -Infinity
   #checking: Promise<void> | undefined
+  #isAskingWatchers = false
 
   follow(follower: StoreFollower): void {
     this.#followers.add(follower)
@@ -52,26 +57,27 @@ export class StoreProgress {
    * @param now Clock.now
    */
   broke(now: number): void {
-    if (now - this.#brokeAt < AT_ONCE_MS) this.wasAway()
+    if (now - this.#brokeAt < AT_ONCE_MS) this.#doubt()
     this.#brokeAt = now
   }
 
   /** Nobody answered for the server: whoever does next may have another store. */
   wasAway(): void {
-    this.#isInDoubt = this.#newest !== undefined
-    this.#vain = 0
+    this.#doubt()
+    void this.#askWatchers()
   }
 
-  /**
-   * Before anything is resumed: after an outage, look how far the store is now.
-   * @param ask reads the store's present version; '' where that cannot be known. This rejects as it does
-   */
-  async check(ask: () => Promise<string>): Promise<void> {
+  /** Before anything is resumed: after an outage, look how far the store is now. Rejects where it cannot be asked. */
+  async check(follower: StoreFollower): Promise<void> {
     if (!this.#isInDoubt) return
-    this.#checking ??= this.#check(ask).finally(() => {
+    this.#checking ??= this.#check(follower).finally(() => {
       this.#checking = undefined
     })
-    await this.#checking
+    try {
+      await this.#checking
+    } finally {
+      void this.#askWatchers()
+    }
   }
 
   /** A follower has listed, and may have found an older store than it knew. */
@@ -81,13 +87,30 @@ export class StoreProgress {
     this.reached(version)
   }
 
-  /** The server will not let this follower list: nobody waits for it. */
+  /** The server will not let this follower list, or not so that it can use it: nobody waits for it. */
   refused(follower: StoreFollower): void {
     this.#behind.delete(follower)
   }
 
-  async #check(ask: () => Promise<string>): Promise<void> {
-    const version = await ask()
+  #doubt(): void {
+    this.#isInDoubt = this.#newest !== undefined
+    this.#vain = 0
+  }
+
+  /**
+   * Where one resource alone is unavailable the others tell that the server is there. They would not look before their watches
+   * end, hours from now. That a watch is open is not enough: it may be of a server that is gone.
+   */
+  async #askWatchers(): Promise<void> {
+    if (this.#isAskingWatchers) return
+    this.#isAskingWatchers = true
+    for (const follower of this.#followers)
+      if (this.#isInDoubt && follower.isWatching) await this.check(follower).catch(() => undefined)
+    this.#isAskingWatchers = false
+  }
+
+  async #check(follower: StoreFollower): Promise<void> {
+    const version = await follower.presentVersion()
     // Where one resource is gone another one may tell.
     if (version === '' && ++this.#vain < this.#followers.size) return
     this.#isInDoubt = false

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { KubeStatusError, KubeUnreachableError } from '../../../core/errors.js'
+import type { KubeClient } from '../../../kube/client/client.js'
+import { UnusableListError } from '../../../kube/client/codec.js'
+import { jsonCodec } from '../../../kube/client/json-codec.js'
+import { listAll } from '../../../kube/client/list-pages.js'
 import { rawNode, startPlain } from '../../../testkit/kube/built-kube.js'
 import { settle } from '../../../testkit/fake-clock.js'
 import { recordingSink, setUp } from '../../../testkit/kube/scripted-watch.js'
@@ -51,4 +56,35 @@ t.test('FW11: a list that expired between two pages is asked for in one', async 
       [null, null],
     ],
   )
+})
+
+t.test('a list that is of no use is told from one that nobody answers for', async t => {
+  const page = JSON.stringify({ items: [], metadata: { resourceVersion: '1', continue: 'x' } })
+  const expired = new KubeStatusError('GET', { status: 410, reason: 'Expired', message: '' })
+  const away = (cause: Error): Error => new KubeUnreachableError('GET', cause.message, { cause })
+  const rows: [why: RegExp, answer: (n: number) => string | Error, isUnusable: boolean][] = [
+    [/not JSON/, () => '<html>', true],
+    [/no list/, () => '{}', true],
+    [/too large/, () => away(new RangeError('too large')), true],
+    [/more than 2000 pages/, () => page, true],
+    [/expired twice/, n => (n % 2 === 0 ? page : expired), true],
+    [/refused/, () => away(new Error('refused')), false],
+  ]
+  for (const [why, answer, isUnusable] of rows) {
+    let asked = 0
+    const played: Pick<KubeClient, 'body'> = {
+      body: async () => {
+        const said = answer(asked++)
+        if (typeof said !== 'string') throw said
+        return { type: '', bytes: Buffer.from(said) }
+      },
+    }
+    const request = { codec: jsonCodec, path: '/x', query: {}, pageSize: 1, timeoutMs: 1 }
+    const { signal } = new AbortController()
+    const error = await listAll(played as KubeClient, request, signal, raw => raw).catch(
+      (thrown: unknown) => thrown,
+    )
+    t.equal(error instanceof UnusableListError, isUnusable, String(why))
+    t.match((error as Error).message, why)
+  }
 })

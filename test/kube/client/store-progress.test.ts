@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { KubeStatusError } from '../../../core/errors.js'
 import { silentLog } from '../../../core/log.js'
+import type { TypedBody } from '../../../kube/client/codec.js'
 import { jsonCodec } from '../../../kube/client/json-codec.js'
 import { listWatch } from '../../../kube/client/list-watch.js'
 import { StoreProgress } from '../../../kube/client/store-progress.js'
@@ -9,9 +11,19 @@ import { PlayedApiserver } from '../../../testkit/kube/played-apiserver.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
 const makeFollower = () => ({
-  lists: 0,
+  ...{ lists: 0, asked: 0, isWatching: false },
+  presentVersion: async (): Promise<string> => '',
   listAgain() {
     this.lists++
+  },
+  /** What it is told from now on when it asks. */
+  hears(version: string | Error) {
+    this.presentVersion = async () => {
+      this.asked++
+      if (typeof version !== 'string') throw version
+      return version
+    }
+    return this
   },
 })
 
@@ -27,18 +39,13 @@ const make = () => {
 }
 
 t.test('after an outage the store is asked once how far it is', async t => {
-  const { progress, lists } = make()
-  let asked = 0
-  const ask = (version: string) => async (): Promise<string> => {
-    asked++
-    return version
-  }
-  await progress.check(ask('1'))
-  t.equal(asked, 0, 'nobody doubts')
+  const { progress, one, two, lists } = make()
+  await progress.check(one.hears('1'))
+  t.equal(one.asked, 0, 'nobody doubts')
   progress.wasAway()
   t.match(progress.trouble, /was away/)
-  await Promise.all([progress.check(ask('100')), progress.check(ask('100'))])
-  t.equal(asked, 1)
+  await Promise.all([one, two].map(each => progress.check(each.hears('100'))))
+  t.equal(one.asked + two.asked, 1)
   t.equal(progress.trouble, undefined)
   t.strictSame(lists(), [0, 0])
 })
@@ -47,7 +54,7 @@ t.test('a store that is less far is listed by all, and until then nothing is kno
   const { progress, one, two, lists } = make()
   progress.reached('120')
   progress.wasAway()
-  await progress.check(async () => '119')
+  await progress.check(one.hears('119'))
   t.strictSame(lists(), [1, 1])
   t.match(progress.trouble, /was restored/)
   progress.listed(one, '119', false)
@@ -55,7 +62,7 @@ t.test('a store that is less far is listed by all, and until then nothing is kno
   progress.refused(two)
   t.equal(progress.trouble, undefined, 'nobody waits for what may not be listed')
   progress.wasAway()
-  await progress.check(async () => '119')
+  await progress.check(two.hears('119'))
   t.strictSame(lists(), [1, 1], 'it counts from the restored store on')
 })
 
@@ -78,16 +85,13 @@ t.test('two watches that break at once leave in doubt who answers next, one does
 })
 
 t.test('what cannot be known ends the doubt; what fails does not', async t => {
-  const { progress, lists } = make()
+  const { progress, one, two, lists } = make()
   progress.wasAway()
-  await t.rejects(
-    progress.check(() => Promise.reject(new Error('away'))),
-    { message: 'away' },
-  )
+  await t.rejects(progress.check(one.hears(new Error('away'))), { message: 'away' })
   t.match(progress.trouble, /was away/)
-  await progress.check(async () => '')
+  await progress.check(one.hears(''))
   t.match(progress.trouble, /was away/, 'another watch may know')
-  await progress.check(async () => '')
+  await progress.check(two.hears(''))
   t.equal(progress.trouble, undefined, 'nobody knows')
   t.strictSame(lists(), [0, 0])
   const fresh = new StoreProgress()
@@ -95,22 +99,106 @@ t.test('what cannot be known ends the doubt; what fails does not', async t => {
   t.equal(fresh.trouble, undefined, 'who knows nothing yet cannot be wrong')
   progress.reached('not a number')
   progress.wasAway()
-  await progress.check(async () => '100')
+  await progress.check(one.hears('100'))
   t.strictSame(lists(), [0, 0])
+})
+
+t.test('where one resource alone is away those in an open watch tell', async t => {
+  const { progress, one, two, lists } = make()
+  two.isWatching = true
+  two.hears('100')
+  progress.wasAway()
+  t.match(progress.trouble, /was away/, 'that it is open says nothing')
+  await settleOnce()
+  t.equal(progress.trouble, undefined)
+  two.hears(new Error('away'))
+  progress.wasAway()
+  await settleOnce()
+  t.match(progress.trouble, /was away/, 'open, but nobody is there')
+  t.equal(one.asked, 0)
+  two.hears('99')
+  await t.rejects(progress.check(one.hears(new Error('no list'))), { message: 'no list' })
+  await settleOnce()
+  t.match(progress.trouble, /was restored/)
+  t.strictSame(lists(), [1, 1])
+})
+
+const nothing = (): undefined => undefined
+const SPEC = {
+  ...{ what: 'nodes', path: '/api/v1/nodes', query: {}, codec: jsonCodec, parse: String },
+  sink: { replace: nothing, upsert: nothing, remove: nothing },
+}
+
+type Refusal = () => Promise<never> | TypedBody
+const notThere = new KubeStatusError('GET', { status: 503, reason: 'No', message: '' })
+const rows: [why: string, refuse: Refusal][] = [
+  ['is unavailable', () => Promise.reject(notThere)],
+  ['is no list', () => ({ type: 'text/html', bytes: Buffer.from('<html>') })],
+]
+for (const [why, refuse] of rows)
+  t.test(`a resource that alone ${why} leaves no doubt about the others`, async t => {
+    const clock = new FakeClock(0, 0, { gridMs: 50, settle: settleOnce })
+    const server = new PlayedApiserver(clock)
+    const { client } = server
+    const whole = client.body.bind(client)
+    let asked = 0
+    client.body = async (call, ...all) => {
+      asked++
+      return call.path.startsWith('/broken') ? refuse() : whole(call, ...all)
+    }
+    const watchings = ['/nodes', '/broken'].map((path, i) =>
+      listWatch(
+        { ...SPEC, path },
+        { client, clock, random: seededRandom(i + 1), log: silentLog },
+        { bookmarks: false, watchMs: 7_200_000 },
+      ),
+    )
+    for (let second = 0; second < 600; second++) {
+      await clock.advance(1_000)
+      if (client.progress.trouble !== undefined) t.fail(`after ${second} s`)
+    }
+    t.ok(asked < 100, `it asks seldom: ${asked}`)
+    server.crash()
+    await clock.advance(60_000)
+    t.match(client.progress.trouble, /was away/)
+    server.return(false)
+    await clock.advance(60_000)
+    t.equal(client.progress.trouble, undefined)
+    t.strictSame(
+      watchings.map(({ status }) => status.lists),
+      [1, 0],
+    )
+    await Promise.all(watchings.map(watching => watching.stop()))
+  })
+
+t.test('a server whose list is of no use is there, and its list is not waited for', async t => {
+  const clock = new FakeClock(0, 0, { gridMs: 50, settle: settleOnce })
+  const server = new PlayedApiserver(clock)
+  const { client } = server
+  const watching = listWatch(SPEC, { client, clock, random: seededRandom(1), log: silentLog })
+  await clock.advance(10_000)
+  // It no longer knows the version from which the next watch is asked for.
+  server.return(true)
+  client.body = async () => ({ type: 'text/html', bytes: Buffer.from('<html>') })
+  await clock.advance(95_000)
+  t.match(watching.status.trouble, /not JSON/)
+  t.equal(client.progress.trouble, undefined)
+  const other = makeFollower()
+  client.progress.follow(other)
+  client.progress.listed(other, '0', true)
+  t.match(client.progress.trouble, /was restored/)
+  await clock.advance(30_000)
+  t.equal(client.progress.trouble, undefined)
+  await watching.stop()
 })
 
 t.test('all watches of a client list a restored store within seconds of its return', async t => {
   const clock = new FakeClock(0, 0, { gridMs: 50, settle: settleOnce })
   const server = new PlayedApiserver(clock)
-  const nothing = (): undefined => undefined
-  const spec = {
-    ...{ what: 'nodes', path: '/api/v1/nodes', query: {}, codec: jsonCodec, parse: String },
-    sink: { replace: nothing, upsert: nothing, remove: nothing },
-  }
   const { client } = server
   const watchings = [1, 2, 3, 4].map(seed =>
     listWatch(
-      spec,
+      SPEC,
       { client, clock, random: seededRandom(seed), log: silentLog },
       { bookmarks: false, watchMs: 7_200_000, fromCache: true },
     ),
