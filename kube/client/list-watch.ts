@@ -56,6 +56,8 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   #brokenLines = 0
   /** A watch is open. */
   isWatching = false
+  /** This turn has opened its watch. Its end is no sign that nobody answers, a failure before it is. */
+  #hasOpened = false
   /** The last question for the store's version. */
   #asked: Promise<unknown> = Promise.resolve()
   /** Ends the open watch. */
@@ -127,6 +129,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   async #listAndWatch(): Promise<number> {
     // Counts as a failure until the watch has lived for a while.
     this.#backoff.failures++
+    this.#hasOpened = false
     try {
       await this.#seams.client.progress.check(this)
       const from = this.#resume.version ?? (await this.#list())
@@ -199,7 +202,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     const call = { method: 'GET', path, accept: codec.accept.watch } as const
     const answer = await client.open(call, answerMs, this.#stopping.signal)
     this.#heard()
-    this.isWatching = true
+    this.isWatching = this.#hasOpened = true
     this.#become('watching')
     this.#cut = () => answer.response.destroy(new Error('the store is another one'))
     if (this.#resume.isLost) this.#cut()
@@ -256,7 +259,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
 
   #afterError(error: unknown): number {
     this.#resume.failed(error)
-    if (this.#state !== 'watching' && isAbsence(error)) this.#seams.client.progress.wasAway()
+    if (!this.#hasOpened && isAbsence(error)) this.#seams.client.progress.wasAway()
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof UnusableListError && this.#state === 'listing')
       this.#seams.client.progress.refused(this)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Readable } from 'node:stream'
 import t from 'tap'
 import { KubeStatusError } from '../../../core/errors.js'
 import { silentLog } from '../../../core/log.js'
@@ -131,6 +132,11 @@ const SPEC = {
 
 type Refusal = () => Promise<never> | TypedBody
 const notThere = new KubeStatusError('GET', { status: 503, reason: 'No', message: '' })
+/** What a server says that is about to start again. */
+const later = new KubeStatusError('GET', {
+  ...{ status: 503, reason: 'ServiceUnavailable', message: '' },
+  retryAfterMs: 120_000,
+})
 const rows: [why: string, refuse: Refusal][] = [
   ['is unavailable', () => Promise.reject(notThere)],
   ['is no list', () => ({ type: 'text/html', bytes: Buffer.from('<html>') })],
@@ -170,6 +176,34 @@ for (const [why, refuse] of rows)
     )
     await Promise.all(watchings.map(watching => watching.stop()))
   })
+
+t.test('a server that is away when a watch has ended in good order is doubted, too', async t => {
+  const clock = new FakeClock(0, 0, { gridMs: 50, settle: settleOnce })
+  const server = new PlayedApiserver(clock)
+  server.return(true)
+  const { client } = server
+  const open = client.open.bind(client)
+  let isAway = false
+  let last: Readable | undefined
+  client.open = async (...all) => {
+    if (isAway) throw later
+    const answer = await open(...all)
+    last = answer.body
+    return answer
+  }
+  const watching = listWatch(SPEC, { client, clock, random: seededRandom(1), log: silentLog })
+  await clock.advance(20_000)
+  isAway = true
+  last!.push(null)
+  await clock.advance(1_000)
+  t.match(client.progress.trouble, /was away/)
+  isAway = false
+  server.restore()
+  await clock.advance(121_000)
+  t.equal(watching.status.lists, 2, 'with the first request that it answers')
+  t.equal(client.progress.trouble, undefined)
+  await watching.stop()
+})
 
 t.test('a server whose list is of no use is there, and its list is not waited for', async t => {
   const clock = new FakeClock(0, 0, { gridMs: 50, settle: settleOnce })
