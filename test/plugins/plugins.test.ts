@@ -260,9 +260,9 @@ t.test(
     )
     contents['/ca'] = PEM.slice(0, 99)
     t.match(await probe(), { kind: 'unknown', needsRepair: true }, 'while it is being written')
-    contents['/ca'] = PEM + PEM
+    contents['/ca'] = `${PEM}\n${PEM}`
     t.match(await probe(), { kind: 'success' })
-    t.equal(asked.at(-1)!.ca, PEM + PEM)
+    t.equal(asked.at(-1)!.ca, `${PEM}\n${PEM}`)
     const cases: [why: string, files: Record<string, string>, reason: string | RegExp][] = [
       ['no CA', { '/token': 'x' }, /^cannot read \/ca: .*ENOENT/],
       ['no token', { '/ca': PEM }, /^cannot read \/token: .*ENOENT/],
