@@ -25,8 +25,8 @@ export class StoreProgress {
   readonly #behind = new Set<StoreFollower>()
   #newest: bigint | undefined
   #isInDoubt = false
-  /** How often nobody could say how far the store is. */
-  #vain = 0
+  /** Those that asked how far the store is, and could not be told. */
+  readonly #vain = new Set<StoreFollower>()
   #brokeAt = -Infinity
   #checking: Promise<void> | undefined
   #isAskingWatchers = false
@@ -38,6 +38,7 @@ export class StoreProgress {
   leave(follower: StoreFollower): void {
     this.#followers.delete(follower)
     this.#behind.delete(follower)
+    this.#vain.delete(follower)
   }
 
   /** Why what the watches know may be of another store; undefined when it is not. */
@@ -67,14 +68,17 @@ export class StoreProgress {
     void this.#askWatchers()
   }
 
-  /** Before anything is resumed: after an outage, look how far the store is now. Rejects where it cannot be asked. */
+  /**
+   * Before anything is resumed: after an outage, look how far the store is now. Another's answer will do, unless that one could
+   * not be told. Rejects where it cannot be asked.
+   */
   async check(follower: StoreFollower): Promise<void> {
-    if (!this.#isInDoubt) return
-    this.#checking ??= this.#check(follower).finally(() => {
-      this.#checking = undefined
-    })
+    let isOwn = false
     try {
-      await this.#checking
+      while (this.#isInDoubt && !isOwn) {
+        isOwn = this.#checking === undefined
+        await (this.#checking ?? this.#begin(follower))
+      }
     } finally {
       void this.#askWatchers()
     }
@@ -94,7 +98,7 @@ export class StoreProgress {
 
   #doubt(): void {
     this.#isInDoubt = this.#newest !== undefined
-    this.#vain = 0
+    this.#vain.clear()
   }
 
   /**
@@ -109,10 +113,18 @@ export class StoreProgress {
     this.#isAskingWatchers = false
   }
 
+  #begin(follower: StoreFollower): Promise<void> {
+    this.#checking = this.#check(follower).finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
   async #check(follower: StoreFollower): Promise<void> {
     const version = await follower.presentVersion()
+    if (version === '') this.#vain.add(follower)
     // Where one resource is gone another one may tell.
-    if (version === '' && ++this.#vain < this.#followers.size) return
+    if (version === '' && this.#vain.size < this.#followers.size) return
     this.#isInDoubt = false
     const present = versionNumber(version)
     if (present !== undefined && present < (this.#newest ?? 0n)) this.#wentBack(version)

@@ -104,6 +104,30 @@ t.test('what cannot be known ends the doubt; what fails does not', async t => {
   t.strictSame(lists(), [0, 0])
 })
 
+t.test('who joins a question that has no answer asks itself', async t => {
+  const { progress, one, two, lists } = make()
+  const third = makeFollower().hears('50')
+  progress.follow(third)
+  progress.wasAway()
+  const checks = [one.hears(''), two.hears(''), third].map(each => progress.check(each))
+  await Promise.all(checks)
+  t.strictSame(
+    [one, two, third].map(({ asked }) => asked),
+    [1, 1, 1],
+  )
+  t.strictSame([...lists(), third.lists], [1, 1, 1])
+})
+
+t.test('who asks twice in vain is one that cannot tell', async t => {
+  const { progress, one, two } = make()
+  progress.wasAway()
+  for (let time = 0; time < 3; time++) await progress.check(one.hears(''))
+  t.match(progress.trouble, /was away/, 'another watch may know')
+  progress.leave(two)
+  await progress.check(one)
+  t.equal(progress.trouble, undefined, 'nobody knows')
+})
+
 t.test('where one resource alone is away those in an open watch tell', async t => {
   const { progress, one, two, lists } = make()
   two.isWatching = true
