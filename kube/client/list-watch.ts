@@ -97,6 +97,10 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     await Promise.all([this.#ended, this.#asked])
   }
 
+  isOlder(version: string): boolean {
+    return this.#resume.isOlder(version)
+  }
+
   presentVersion(): Promise<string> {
     const { path, query, codec } = this.#spec
     const { client } = this.#seams
@@ -234,7 +238,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#heard()
     if (event.type === 'BOOKMARK') this.#resume.marked(event.version)
     else this.#resume.reached(event.version)
-    this.#seams.client.progress.reached(event.version)
+    this.#seams.client.progress.reached(this, event.version)
     if (event.type === 'DELETED') this.#receiver.remove(event.key)
     else if (event.type !== 'BOOKMARK') this.#receiver.upsert(event.object)
     this.#receiver.reached(event.version)

@@ -10,6 +10,8 @@ export interface StoreFollower {
   readonly isWatching: boolean
   /** Reads the store's present version; '' where that cannot be known. */
   presentVersion(): Promise<string>
+  /** Whether it has received a newer version of its own resource. */
+  isOlder(version: string): boolean
   /** List everything again, from the store itself. */
   listAgain(): void
 }
@@ -24,6 +26,8 @@ export class StoreProgress {
   /** Those that have not listed since the store went back. */
   readonly #behind = new Set<StoreFollower>()
   #newest: bigint | undefined
+  /** Who received the newest. */
+  #farthest: StoreFollower | undefined
   #isInDoubt = false
   /** Those that asked how far the store is, and could not be told. */
   readonly #vain = new Set<StoreFollower>()
@@ -39,6 +43,7 @@ export class StoreProgress {
     this.#followers.delete(follower)
     this.#behind.delete(follower)
     this.#vain.delete(follower)
+    if (this.#farthest === follower) this.#farthest = undefined
   }
 
   /** Why what the watches know may be of another store; undefined when it is not. */
@@ -47,10 +52,12 @@ export class StoreProgress {
     return this.#behind.size > 0 ? 'the store was restored, and is being listed again' : undefined
   }
 
-  /** A version was received. */
-  reached(version: string): void {
+  /** A follower has received a version. */
+  reached(follower: StoreFollower, version: string): void {
     const number = versionNumber(version)
-    if (number !== undefined && number > (this.#newest ?? -1n)) this.#newest = number
+    if (number === undefined || number <= (this.#newest ?? -1n)) return
+    this.#newest = number
+    this.#farthest = follower
   }
 
   /**
@@ -88,7 +95,7 @@ export class StoreProgress {
   listed(follower: StoreFollower, version: string, isOlder: boolean): void {
     if (isOlder) this.#wentBack(version, follower)
     this.#behind.delete(follower)
-    this.reached(version)
+    this.reached(follower, version)
   }
 
   /** The server will not let this follower list, or not so that it can use it: nobody waits for it. */
@@ -125,13 +132,31 @@ export class StoreProgress {
     if (version === '') this.#vain.add(follower)
     // Where one resource is gone another one may tell.
     if (version === '' && this.#vain.size < this.#followers.size) return
+    const isBack =
+      this.#isBehind(version) && (follower.isOlder(version) || !(await this.#isAside(follower)))
     this.#isInDoubt = false
+    if (isBack) this.#wentBack(version)
+  }
+
+  #isBehind(version: string): boolean {
     const present = versionNumber(version)
-    if (present !== undefined && present < (this.#newest ?? 0n)) this.#wentBack(version)
+    return present !== undefined && present < (this.#newest ?? 0n)
+  }
+
+  /**
+   * Whether this follower's resource is in an etcd of its own (`--etcd-servers-overrides`), whose versions say nothing of the
+   * others': the resource that had come farthest has not gone back. Where that cannot be known a list too many does less harm.
+   */
+  async #isAside(follower: StoreFollower): Promise<boolean> {
+    const farthest = this.#farthest
+    if (farthest === undefined || farthest === follower) return false
+    const version = await farthest.presentVersion().catch(() => '')
+    return version !== '' && !this.#isBehind(version)
   }
 
   #wentBack(version: string, noticedBy?: StoreFollower): void {
     this.#newest = versionNumber(version)
+    this.#farthest = noticedBy
     for (const follower of this.#followers) {
       if (follower === noticedBy) continue
       this.#behind.add(follower)

@@ -14,6 +14,11 @@ import { seededRandom } from '../../../testkit/seeded-random.js'
 const makeFollower = () => ({
   ...{ lists: 0, asked: 0, isWatching: false },
   presentVersion: async (): Promise<string> => '',
+  /** The newest version that it has received of its own resource. */
+  own: 0,
+  isOlder(version: string) {
+    return Number(version) < this.own
+  },
   listAgain() {
     this.lists++
   },
@@ -53,7 +58,7 @@ t.test('after an outage the store is asked once how far it is', async t => {
 
 t.test('a store that is less far is listed by all, and until then nothing is known', async t => {
   const { progress, one, two, lists } = make()
-  progress.reached('120')
+  progress.reached(one, '120')
   progress.wasAway()
   await progress.check(one.hears('119'))
   t.strictSame(lists(), [1, 1])
@@ -98,10 +103,41 @@ t.test('what cannot be known ends the doubt; what fails does not', async t => {
   const fresh = new StoreProgress()
   fresh.wasAway()
   t.equal(fresh.trouble, undefined, 'who knows nothing yet cannot be wrong')
-  progress.reached('not a number')
+  progress.reached(one, 'not a number')
   progress.wasAway()
   await progress.check(one.hears('100'))
   t.strictSame(lists(), [0, 0])
+})
+
+t.test('a resource in an etcd of its own is compared with itself', async t => {
+  const { progress, one, two, lists } = make()
+  progress.reached(one, '900')
+  progress.wasAway()
+  await Promise.all([progress.check(two.hears('101')), progress.check(one.hears('900'))])
+  t.strictSame(lists(), [0, 0], 'the other etcd is as far as before')
+  t.equal(progress.trouble, undefined)
+  two.own = 101
+  progress.wasAway()
+  await progress.check(two.hears('99'))
+  t.strictSame(lists(), [1, 1], 'its own went back')
+  const rows: [why: string, farthest: string | Error][] = [
+    ['both went back', '899'],
+    ['the other one cannot be known', ''],
+    ['the other one is away', new Error('away')],
+  ]
+  for (const [why, farthest] of rows) {
+    const again = make()
+    again.progress.reached(again.one.hears(farthest), '900')
+    again.progress.wasAway()
+    await again.progress.check(again.two.hears('101'))
+    t.strictSame(again.lists(), [1, 1], why)
+  }
+  const left = make()
+  left.progress.reached(left.one, '900')
+  left.progress.leave(left.one)
+  left.progress.wasAway()
+  await left.progress.check(left.two.hears('101'))
+  t.strictSame(left.lists(), [0, 1], 'nobody is left to compare with')
 })
 
 t.test('who joins a question that has no answer asks itself', async t => {
@@ -113,7 +149,8 @@ t.test('who joins a question that has no answer asks itself', async t => {
   await Promise.all(checks)
   t.strictSame(
     [one, two, third].map(({ asked }) => asked),
-    [1, 1, 1],
+    [2, 1, 1],
+    'and the farthest one once more, before all is listed',
   )
   t.strictSame([...lists(), third.lists], [1, 1, 1])
 })
