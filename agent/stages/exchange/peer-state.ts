@@ -18,7 +18,7 @@ export const ZONES = { perSecond: 0.25, burst: 4 }
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
 /** How much of `Proofs` what it passes on may cost: it must leave enough for what the others pass on. */
-const PROOFS = { perSecond: 75, burst: 300 }
+const PROOFS = { perSecond: 100, burst: 300 }
 
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
 export class PeerState {

@@ -61,10 +61,11 @@ export class Proofs {
     if (!isInChain(received, progress.quarters)) return WRONG_LINK
     const { now, delayMs } = arrival
     const isUnproved = latest.isUnproved(received)
-    if (isUnproved && !limit.take(now)) return undefined
     const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
-    if (!this.afford((isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF, arrival))
-      return undefined
+    const cost = Math.max(0, (isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)
+    // In this order: a peer that has used up its own limit takes nothing from the member's, nor from that of all.
+    if (!arrival.peer.proofs.take(now, cost)) return undefined
+    if ((isUnproved && !limit.take(now)) || !this.#limit.take(now, cost)) return undefined
     if (isUnproved) this.#proved++
     return latest.takeStatement(received, progress, age + delayMs, now)
   }

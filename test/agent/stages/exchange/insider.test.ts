@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import t, { type Test } from 'tap'
 import { LINK_BYTES } from '../../../../agent/identity/link-chain.js'
-import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
+import { generateNodeKeys, type NodeKeys } from '../../../../agent/identity/node-keys.js'
 import {
+  parseStatement,
   QUARTER_MS,
   sealStatement,
   type ReceivedStatement,
@@ -262,6 +263,56 @@ t.test('wrong news that cost as much as they can silence nobody', async t => {
     await attackUntil(() => false, 5 * SECOND)
   }
   t.ok((of.engine.status().refusals['bad-link'] ?? 0) > 100, 'much of it was proved wrong')
+  await zone.stop()
+})
+
+t.test('forged statements that cost more than their sender may silence nobody', async t => {
+  const { zone, identities, insider, honest, newsOf } = await steal(8)
+  const thief = memberAt(0).name
+  const longest = { slot: 32, logLinks: 11 }
+  const link = '07'.repeat(LINK_BYTES)
+  const progress = { quarters: longest.slot * 2 ** longest.logLinks, link }
+  /** A statement of a member with the longest chain, all of which has to be hashed. @param later quarters of a second */
+  const says = (n: number, later: number, keys: NodeKeys): ReceivedStatement => {
+    const from = n === 1 ? 2 : 1
+    const { statement } = statementOf(newsOf(n, from))
+    const origin = { zoneHash: ZONE, id: id64(memberAt(n).name) }
+    return parseStatement(
+      sealStatement({ ...statement, ...longest, time: statement.time + later }, origin, bytes =>
+        keys.sign(bytes),
+      ),
+    )!
+  }
+  const forger = generateNodeKeys()
+  const own = says(0, 400, identities.keysOf(thief))
+  const forged = new Map(honest.map(({ n }) => [n, says(n, 100_000, forger)]))
+  const entryOf = (to: number, n: number, received: ReceivedStatement): PlacedEntry => ({
+    place: zone.agents[to]!.index(n),
+    entry: { kind: 'statement', received, age: 0, progress },
+  })
+  const attackUntil = async (isDone: () => boolean, mostMs: number): Promise<number> => {
+    let ms = 0
+    for (; ms < mostMs && !isDone(); ms += 125) {
+      for (const { n: to } of honest) {
+        // Its own limit first: what is never proved is no reason to mute it.
+        insider.send(to, [entryOf(to, 0, own)])
+        const lies = honest.flatMap(({ n }) => (n === to ? [] : [entryOf(to, n, forged.get(n)!)]))
+        insider.send(
+          to,
+          lies.sort((a, b) => a.place - b.place),
+        )
+      }
+      await zone.clock.advance(125)
+    }
+    return ms
+  }
+  await attackUntil(() => false, 20 * SECOND)
+  for (const isDown of [true, false, true]) {
+    zone.agents[2]!.vote(3, isDown)
+    const ms = await attackUntil(() => honest.every(agent => agent.n === 3 || agent.knows(2, 3) === isDown), 60 * SECOND) // prettier-ignore
+    t.ok(ms <= 500, `known to all after ${ms} ms`)
+    await attackUntil(() => false, 5 * SECOND)
+  }
   await zone.stop()
 })
 
