@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { checkAuthorities } from '../core/authorities.js'
+import { authoritiesIn } from '../core/authorities.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { HttpRequest } from '../core/dial.js'
 import type { PluginSeams } from './seams.js'
@@ -43,8 +43,8 @@ const TOKEN = /^[\x21-\x7e]+$/
 export class TrustReader {
   readonly #files: Pick<PluginSpec, 'ca' | 'tokenFile'>
   readonly #readFile: PluginSeams['readFile']
-  /** The last authorities that are good: to read them takes longer than to compare them. */
-  #good: string | undefined
+  /** The last file that is good, and its authorities: to read them takes longer than to compare files. */
+  #good: { readonly file: string; readonly authorities: string } | undefined
 
   constructor(files: Pick<PluginSpec, 'ca' | 'tokenFile'>, readFile: PluginSeams['readFile']) {
     this.#files = files
@@ -59,7 +59,7 @@ export class TrustReader {
       return inTime(signal, this.#readFile(file))
     }
     try {
-      const pem = ca === undefined || ca === INSECURE ? ca : this.#checked(await read(ca))
+      const pem = ca === undefined || ca === INSECURE ? ca : this.#authoritiesIn(await read(ca))
       if (tokenFile === undefined) return { ok: true, parts: { ca: pem } }
       const token = (await read(tokenFile)).trim()
       if (!TOKEN.test(token)) return { ok: false, reason: `${path} holds no token` }
@@ -69,9 +69,8 @@ export class TrustReader {
     }
   }
 
-  #checked(pem: string): string {
-    if (pem !== this.#good) checkAuthorities(pem)
-    this.#good = pem
-    return pem
+  #authoritiesIn(file: string): string {
+    if (file !== this.#good?.file) this.#good = { file, authorities: authoritiesIn(file) }
+    return this.#good.authorities
   }
 }

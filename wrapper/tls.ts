@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { checkAuthorities } from '../core/authorities.js'
+import { authoritiesIn } from '../core/authorities.js'
 import type { ServerTls } from '../net/listen.js'
 import { checkPem, readCertificate, readPem } from '../net/tls-files.js'
 
@@ -17,8 +17,9 @@ export interface TlsFiles {
 export const readServerTls = ({ caFile, certFile, keyFile }: TlsFiles): ServerTls | undefined => {
   if (caFile === undefined || certFile === undefined || keyFile === undefined) return undefined
   const authority = { option: '--ca-file', path: caFile }
-  const ca = readPem(authority)
-  checkPem(authority, 'must hold certificates', () => checkAuthorities(ca))
+  const file = readPem(authority)
+  let ca = file
+  checkPem(authority, 'must hold certificates', () => (ca = authoritiesIn(file)))
   const own = readCertificate(
     { option: '--cert-file', path: certFile },
     { option: '--key-file', path: keyFile },

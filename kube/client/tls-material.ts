@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { checkAuthorities } from '../../core/authorities.js'
+import { authoritiesIn } from '../../core/authorities.js'
 import { CredentialsError, reasonOf } from '../../core/errors.js'
 
 /** What a connection needs for TLS. The same object as long as nothing changed, so that connections can be kept. */
@@ -19,10 +19,10 @@ export interface TlsParts {
   readonly servername: string | undefined
 }
 
-const checkAuthority = (ca: string | undefined): void => {
-  if (ca === undefined) return
+const authorityOf = (ca: string | undefined): string | undefined => {
+  if (ca === undefined) return undefined
   try {
-    checkAuthorities(ca)
+    return authoritiesIn(ca)
   } catch (cause) {
     throw new CredentialsError(`broken certificate authority: ${reasonOf(cause)}`, { cause })
   }
@@ -30,8 +30,8 @@ const checkAuthority = (ca: string | undefined): void => {
 
 /** OpenSSL checks here that the parts are PEM and that the key belongs to the certificate. */
 export const makeTls = (parts: TlsParts): TlsMaterial => {
-  const { ca, cert, key, insecure, servername } = parts
-  checkAuthority(ca)
+  const { cert, key, insecure, servername } = parts
+  const ca = authorityOf(parts.ca)
   try {
     const secureContext = createSecureContext({
       ...(ca === undefined ? {} : { ca }),

@@ -260,9 +260,9 @@ t.test(
     )
     contents['/ca'] = PEM.slice(0, 99)
     t.match(await probe(), { kind: 'unknown', needsRepair: true }, 'while it is being written')
-    contents['/ca'] = `${PEM}\n${PEM}`
+    contents['/ca'] = PEM + PEM
     t.match(await probe(), { kind: 'success' })
-    t.equal(asked.at(-1)!.ca, `${PEM}\n${PEM}`)
+    t.equal(asked.at(-1)!.ca, `${PEM.trim()}\n${PEM.trim()}\n`)
     const cases: [why: string, files: Record<string, string>, reason: string | RegExp][] = [
       ['no CA', { '/token': 'x' }, /^cannot read \/ca: .*ENOENT/],
       ['no token', { '/ca': PEM }, /^cannot read \/token: .*ENOENT/],
