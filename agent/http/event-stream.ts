@@ -46,7 +46,7 @@ export class EventStream {
   readonly #isSnapshot: boolean
   /** Each with its source. */
   readonly #clients = new Map<ServerResponse, string | undefined>()
-  /** The last event that each client was sent: all of them share its bytes. */
+  /** The last whole view that each client was sent: all of them share its bytes. */
   readonly #held = new Map<ServerResponse, Buffer>()
   #last: { readonly event: StreamEvent; readonly bytes: Buffer } | undefined
   #cancelHeartbeat: (() => void) | undefined
@@ -72,11 +72,12 @@ export class EventStream {
    */
   open(response: ServerResponse, first: () => StreamEvent, source?: string): boolean {
     if (!this.#hasRoom(source)) return false
+    const bytes = this.#bytesOf(first())
     response.writeHead(200, HEADERS)
     response.on('close', () => this.#drop(response))
     this.#clients.set(response, source)
     if (this.#cancelHeartbeat === undefined) this.#beat()
-    this.#write(this.#bytesOf(first()), [response])
+    this.#write(bytes, [response])
     return true
   }
 
@@ -105,6 +106,7 @@ export class EventStream {
   }
 
   #bytesOf(event: StreamEvent): Buffer {
+    if (!this.#isSnapshot) return bytesOf(event)
     if (this.#last?.event !== event) this.#last = { event, bytes: bytesOf(event) }
     return this.#last.bytes
   }
@@ -114,7 +116,7 @@ export class EventStream {
       this.#makeRoom(bytes)
       if (!this.#clients.has(client)) continue
       client.write(bytes)
-      if (bytes !== HEARTBEAT) this.#held.set(client, bytes)
+      if (this.#isSnapshot && bytes !== HEARTBEAT) this.#held.set(client, bytes)
     }
   }
 
