@@ -8,6 +8,7 @@ import { makeJudgement, type Judgement } from '../../vote/judgement.js'
 import {
   firstWriter,
   mayWrite,
+  topWriter,
   writerOrder,
   writeAt,
   writerRank,
@@ -140,7 +141,9 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
       })
       const e = new ScriptedEvidence(size)
       const j = makeJudgement(size)
-      const top = writerOrder(j, e, { index: size - 1, id: ids[size - 1]! }, ids).top
+      const target = { index: size - 1, id: ids[size - 1]! }
+      const top = topWriter(j, e, target, ids)
+      t.equal(writerOrder(j, e, target, ids).top, top)
       return (
         ranks.indexOf(0) === top &&
         [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)

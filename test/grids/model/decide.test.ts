@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { decideGrid, type Decision, type Operation } from '../../../grids/model/decide.js'
+import { decideGrid, objectOf, type Decision, type Operation } from '../../../grids/model/decide.js'
 import type { LiveChild } from '../../../grids/model/live.js'
 import { applied, type Since } from '../live-objects.js'
 import {
@@ -24,7 +24,7 @@ const texts = ({ operations }: Decision): readonly string[] => operations.map(te
 const textOf = (operation: Operation): string => {
   switch (operation.kind) {
     case 'apply':
-      return `apply ${operation.target.kind} ${operation.child.kind} ${operation.child.name}`
+      return `apply ${operation.target.kind} ${objectOf(operation)}`
     case 'mark':
       return `mark ${operation.live.name} ${operation.since ?? 'back'}`
     case 'delete':
@@ -46,6 +46,16 @@ const gone = (minutesAgo: number): Since => ({
 /** As `applied`, but with what its object has beside the annotation. */
 const marked = (child: typeof north, minutesAgo: number): LiveChild =>
   applied(child, gone(minutesAgo))
+
+t.test('an operation is named by its child', t => {
+  const { operations } = decide({ ...plan, children: [] }, lives)
+  t.strictSame(operations.map(objectOf), [
+    'Deployment web-east',
+    'Deployment web-north',
+    'Deployment web-south',
+  ])
+  t.end()
+})
 
 t.test('what is to be done', t => {
   const rows: [claim: string, lives: readonly LiveChild[], want: readonly string[]][] = [
