@@ -5,7 +5,7 @@ import type { Logger } from './log.js'
 /** A bug that ended a program's work: a process that does nothing must not look healthy. */
 export class Failure {
   readonly #log: Logger
-  #reject: (error: unknown) => void = () => undefined
+  #reject!: (error: unknown) => void
   /** Rejects with the first bug; never resolves. */
   readonly promise = new Promise<never>((_resolve, reject) => (this.#reject = reject))
 
