@@ -61,6 +61,7 @@ export class Insider {
    * @param alter the body before it is signed
    * @param shared what is said as in `EHP1`, with so many records
    * @param hash of the roster that the message is said to be made for @default the receiver's
+   * @param ids of the nodes that the message is about, as for a receiver with another roster @default its roster's
    */
   send(
     to: number,
@@ -70,33 +71,40 @@ export class Insider {
       shared = NO_SHARED,
       count = 0,
       hash,
+      ids,
     }: {
       alter?: (body: Buffer) => Uint8Array
       shared?: Uint8Array
       count?: number
       hash?: bigint
+      ids?: readonly bigint[]
     } = {},
   ): Outcome {
     const { engine } = this.#zone.agents[to]!
     const { bytes } = writeSignedBody(
-      { shared, ids: undefined, digest: Buffer.alloc(engine.table.size) },
+      { shared, ids, digest: Buffer.alloc(ids?.length ?? engine.table.size) },
       entries.map(entry => ({ ...entry, digest: 0 })),
       -1,
     )
-    const once = (): Outcome => this.#once(to, alter(bytes), count, hash)
+    const flags = ids === undefined ? 0 : SPARSE
+    const once = (): Outcome => this.#once(to, alter(bytes), { count, hash, flags })
     const outcome = once()
     if (outcome.status !== 409) return outcome
     return { ...once(), challengeBytes: outcome.answerBytes }
   }
 
-  #once(to: number, body: Uint8Array, count: number, hash?: bigint): Outcome {
+  #once(
+    to: number,
+    body: Uint8Array,
+    { count, hash, flags }: Pick<Header, 'count' | 'flags'> & { readonly hash: bigint | undefined },
+  ): Outcome {
     const { clock, agents } = this.#zone
     const { engine } = agents[to]!
     const talk = this.#talks.get(to) ?? { destBoot: 0n, seq: 0, shownAt: 0 }
     this.#talks.set(to, talk)
     const key = this.#keyWith(to)
     const header: Header = {
-      ...{ type: TYPE.gossip, flags: 0, membershipHash: hash ?? engine.table.hash },
+      ...{ type: TYPE.gossip, flags, membershipHash: hash ?? engine.table.hash },
       ...{ senderId: id64(memberAt(this.#n).name), senderBoot: 77n, senderSeq: ++talk.seq },
       ...{ baseHb: 1, destBoot: talk.destBoot, count },
       heldMs: talk.destBoot === 0n ? 0 : Math.floor(clock.now() - talk.shownAt),
