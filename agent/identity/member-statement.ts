@@ -84,6 +84,20 @@ export class MemberStatement {
     )
   }
 
+  /**
+   * Whether it is of another epoch too soon after the last one: then it costs no proof. Two that are further apart by the node's
+   * own clock are no matter of haste: whoever kept earlier epochs could show them one by one to an agent that has just started.
+   */
+  isEarly({ statement }: ReceivedStatement, now: number): boolean {
+    const known = this.#received?.statement
+    return (
+      known !== undefined &&
+      known.epoch !== statement.epoch &&
+      now - this.#epochAt < EPOCH_MS &&
+      (statement.time - known.time) * QUARTER_MS < EPOCH_MS
+    )
+  }
+
   /** This agent was suspended: how old the statement is is unknown until the node shows more of it. */
   forgetAge(): void {
     this.#clock = new OriginClock()
@@ -106,7 +120,7 @@ export class MemberStatement {
     if (order < 0) return { kind: 'known' }
     if (known !== undefined && order === 0 && received.bytes.equals(known.bytes))
       return this.#advance(progress, relayedAge, now)
-    if (this.#isEarly(received, now)) return { kind: 'early' }
+    if (this.isEarly(received, now)) return { kind: 'early' }
     if (!isSignedBy(received, this.#origin, this.#verify))
       return { kind: 'forged', reason: 'signature' }
     if (order === 0) {
@@ -120,11 +134,6 @@ export class MemberStatement {
   takeProgress(progress: Progress, now: number): Taken {
     if (this.#received === undefined) return { kind: 'known' }
     return this.#advance(progress, Infinity, now)
-  }
-
-  #isEarly({ statement }: ReceivedStatement, now: number): boolean {
-    const known = this.#received?.statement
-    return known !== undefined && known.epoch !== statement.epoch && now - this.#epochAt < EPOCH_MS
   }
 
   #replace(

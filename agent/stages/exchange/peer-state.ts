@@ -17,7 +17,7 @@ export const ZONES = { perSecond: 0.25, burst: 4 }
 /** How many of its requests are taken in, in a second and at once. */
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
-/** How much of `Proofs` what it passes on may cost: it must leave enough for what the others pass on. */
+/** Limits what `Proofs` spends on what it passes on, in signatures: enough must be left for what the others pass on. */
 const PROOFS = { perSecond: 100, burst: 300 }
 
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */

@@ -228,6 +228,15 @@ t.test('another epoch begins the clock anew, and not every moment', t => {
   t.end()
 })
 
+t.test('epochs that are far apart by the node’s own clock are taken as fast as they come', t => {
+  const one = unheard()
+  for (const epoch of [1, 2, 3]) {
+    const said = say(epoch, START + epoch * 400)
+    t.strictSame(kinds(one.takeStatement(said.received, said.at(0), 0, epoch * 100)), ['newer'])
+  }
+  t.end()
+})
+
 t.test('two statements with one number: all believe the same one, and it is counted', t => {
   const [a, b] = [say(1, START, [3n]), say(1, START, [4n])]
   const ends = [

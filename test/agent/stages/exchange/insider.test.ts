@@ -29,9 +29,9 @@ const MAX_DRIFT = 0.001
 const steal = async (size: number, seed = 1) => {
   const zone = new ExchangeZone(size, seed)
   const identities = new TestIdentities(zone.members.map(({ name }) => name))
-  const boot = (n: number): void => {
+  const boot = (n: number, savedEpoch = 0): void => {
     const o = { identity: 'require' } as const
-    zone.start(n, { o, identities: identities.of(memberAt(n).name) })
+    zone.start(n, { o, identities: identities.of(memberAt(n).name), savedEpoch })
   }
   for (let n = 0; n < size; n++) boot(n)
   await zone.clock.advance(40 * SECOND)
@@ -318,6 +318,45 @@ t.test('forged statements that cost more than their sender may silence nobody', 
   }
   for (const ms of await votesUnder(stolen, 125, attack))
     t.ok(ms <= 500, `known to all after ${ms} ms`)
+  await zone.stop()
+})
+
+t.test('forged epochs of a node that has just restarted do not silence it', async t => {
+  const stolen = await steal(8)
+  const { zone, insider, newsOf, boot } = stolen
+  const before = statementOf(newsOf(2, 1)).statement
+  zone.agents[2]!.kill()
+  await zone.clock.advance(3 * SECOND)
+  boot(2, before.epoch)
+  await zone.clock.advance(2 * SECOND)
+  const { statement } = statementOf(newsOf(2, 2))
+  const forger = generateNodeKeys()
+  const origin = { zoneHash: ZONE, id: id64(memberAt(2).name) }
+  // So little later that it is not looked at yet, and its sender is not muted.
+  const forged = parseStatement(
+    sealStatement(
+      { ...statement, epoch: statement.epoch + 1, time: statement.time + 1 },
+      origin,
+      bytes => forger.sign(bytes),
+    ),
+  )!
+  const progress = { quarters: 0, link: undefined }
+  const restarted = zone.agents[2]!
+  const others = zone.agents.slice(1)
+  let ms = 0
+  const attack = async (): Promise<void> => {
+    for (const { n, index } of others)
+      if (n !== 2)
+        insider.send(n, [
+          { place: index(2), entry: { kind: 'statement', received: forged, age: 0, progress } },
+        ])
+    await zone.clock.advance(50)
+  }
+  for (let step = 0; step < 30; step++) await attack()
+  restarted.vote(3, true)
+  for (; ms < 30 * SECOND && !others.every(({ n, knows }) => n === 3 || knows(2, 3)); ms += 50)
+    await attack()
+  t.ok(ms <= 500, `known to all after ${ms} ms`)
   await zone.stop()
 })
 
