@@ -3,7 +3,9 @@ import { X509Certificate } from 'node:crypto'
 import { reasonOf } from './errors.js'
 
 const BEGIN = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g
-const WHOLE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g
+/** Begins on a line of its own, or right behind another's end: what stands behind other text may be commented out. */
+const WHOLE =
+  /(?<=^\uFEFF?|-----)-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/gm
 
 /**
  * The certificates of authorities in a PEM text, and nothing else of it: OpenSSL silently skips one that it cannot read and all

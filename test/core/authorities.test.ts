@@ -25,7 +25,6 @@ t.test('authorities are whole certificates, with other text around them', async 
     ['glued together', one.cert.trimEnd() + two.cert],
     ['glued by a carriage return', `${one.cert.trimEnd()}\r${two.cert}`],
     ['text behind the end', `${one.cert.trimEnd()} # ours\n${two.cert}`],
-    ['text before the beginning', `${one.cert}ca: ${two.cert}`],
     ['half a key', `${one.cert}${one.key.slice(0, 100)}\n${two.cert}`],
     ['a block without its end', `-----BEGIN ${'-'.repeat(100_000)}\n${both}`],
   ]
@@ -37,6 +36,8 @@ t.test('authorities are whole certificates, with other text around them', async 
     ['half a file', one.cert.slice(0, 200), /^0 of its 1 certificates are whole$/],
     ['half a bundle', one.cert + two.cert.slice(0, 200), /^1 of its 2 certificates are whole$/],
     ['its end is missing', one.cert.replace(/-----END.*/s, two.cert), /^1 of its 2 /],
+    ['commented out by its first line', `${one.cert}# ${two.cert}`, /^1 of its 2 /],
+    ['commented out', one.cert + two.cert.replaceAll(/^/gm, '# '), /^1 of its 2 /],
     ['no certificate', BROKEN, /^certificate 1 of 1 cannot be read \(/],
     ['the first is none', BROKEN + one.cert, /^certificate 1 of 2 cannot be read \(/],
     ['the last is none', one.cert + BROKEN, /^certificate 2 of 2 cannot be read \(/],
