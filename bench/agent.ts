@@ -124,7 +124,7 @@ const main = async (): Promise<void> => {
   if (!isReal && values.apiserver !== 'played')
     throw new RangeError(`--apiserver must be real or played, got ${values.apiserver}`)
   if (isReal && !isIsolated) {
-    const ended = runIsolated([])
+    const ended = await runIsolated([])
     if (ended === undefined)
       throw new Error(
         'a real apiserver needs network namespaces: run it as root, or with --apiserver=played',

@@ -50,7 +50,7 @@ else {
     watchS: whole('watch', values.watch, 60),
   }
   if (!isIsolated)
-    process.exit(runIsolated([]) ?? refuse('needs network namespaces: run it as root'))
+    process.exit((await runIsolated([])) ?? refuse('needs network namespaces: run it as root'))
   const measured = await measureFleets(size, say)
   const faults = faultsOf(measured)
   const text = [tableOf(measured), ...measured.map(figureLines), ...faults].join('\n')

@@ -47,7 +47,7 @@ const link = {
 
 if (!isIsolated) {
   buildBundle()
-  const ended = only.includes('list') || only.includes('link') ? runIsolated([]) : undefined
+  const ended = only.includes('list') || only.includes('link') ? await runIsolated([]) : undefined
   if (ended !== undefined) process.exit(ended)
 }
 

@@ -53,6 +53,17 @@ export interface BenchPlane {
 }
 
 /**
+ * The folder with etcd and kube-apiserver, which are built if they are not there yet.
+ * @throws MissingError where they are neither there nor can be built
+ */
+export const findPlane = (say: (line: string) => void): Promise<string> =>
+  findBinaries(
+    { folder: 'testkit/control-plane', kubernetes: undefined, programs: API },
+    process.env,
+    say,
+  )
+
+/**
  * @param addresses further ones by which it is asked, beside 127.0.0.1
  * @throws MissingError where its programs are neither there nor can be built
  */
@@ -61,8 +72,7 @@ export const openPlane = async (
   addresses: readonly string[] = [],
   more: Pick<ControlPlaneOptions, 'auditPolicy' | 'readyMs'> = {},
 ): Promise<BenchPlane> => {
-  const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
-  const binaries = binariesIn(await findBinaries(wanted, process.env, say))
+  const binaries = binariesIn(await findPlane(say))
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-bench-'))
   const plane = await makeControlPlane({
     ...{ binaries, dir, users: [], graceMs: undefined, ...more },

@@ -2,6 +2,8 @@
 // The lab's programs listen on fixed ports: in a network of their own they are in nobody's way.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { MissingError } from '../../testkit/control-plane/go-build.js'
+import { findPlane } from '../grids/plane.js'
 import { drawTable, type Row } from './table.js'
 
 const INSIDE = 'BENCH_INSIDE'
@@ -17,15 +19,26 @@ export const buildBundle = (): void => {
 }
 
 /**
- * Run this bench again with the same arguments, in namespaces of its own.
+ * Run this bench again with the same arguments, in namespaces of its own. The control plane is built before, if it is not
+ * there yet: inside is no network to have its modules from. Ends the process with 2 when it cannot be built.
  * @param ways Further flags of `unshare`: the first that works here is taken
  * @returns its exit code; undefined when this machine allows no namespaces
  */
-export const runIsolated = (...ways: readonly (readonly string[])[]): number | undefined => {
+export const runIsolated = async (
+  ...ways: readonly (readonly string[])[]
+): Promise<number | undefined> => {
   const flags = ways
     .map(more => [...more, ...NAMESPACES])
     .find(all => spawnSync('unshare', [...all, 'true']).status === 0)
   if (flags === undefined) return undefined
+  const say = (line: string): void => void process.stderr.write(`${line}\n`)
+  try {
+    await findPlane(say)
+  } catch (error) {
+    if (!(error instanceof MissingError)) throw error
+    say(error.message)
+    process.exit(2)
+  }
   const script = 'ip link set lo up && exec "$@"'
   const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
   const { status } = spawnSync('unshare', [...flags, 'sh', '-c', script, 'sh', ...again], {

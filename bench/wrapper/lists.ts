@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findBinaries } from '../../testkit/control-plane/binaries.js'
 import { servingPair } from '../../testkit/control-plane/certificates.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
-import { API, binariesIn } from '../../testkit/control-plane/programs.js'
+import { binariesIn } from '../../testkit/control-plane/programs.js'
 import { FakeAgent } from '../../testkit/zone/fake-agent.js'
+import { findPlane } from '../grids/plane.js'
 import { type Api, get, list, makeReader, watchHeaders } from './client.js'
 import { ALL_ENDPOINTS, LARGE, makeService, makeSlice, nodeName } from './cluster.js'
 import { Wrapper } from './process.js'
@@ -146,15 +146,11 @@ export const listRows = async (
   isIsolated: boolean,
   say: (line: string) => void,
 ): Promise<readonly Row[]> => {
-  const none = (why: string): readonly Row[] => [
-    { what: 'initial list', bar: '≤ 1.5 × apiserver', measured: why, isMet: undefined },
-  ]
-  if (!isIsolated) return none('needs a network namespace: run it as root on Linux')
-  const wanted = { folder: 'testkit/control-plane', kubernetes: undefined, programs: API }
-  const binaries = await findBinaries(wanted, process.env, say).catch((error: unknown) =>
-    error instanceof Error ? error : new Error(String(error)),
-  )
-  if (binaries instanceof Error) return none(binaries.message)
+  if (!isIsolated) {
+    const measured = 'needs a network namespace: run it as root on Linux'
+    return [{ what: 'initial list', bar: '≤ 1.5 × apiserver', measured, isMet: undefined }]
+  }
+  const binaries = await findPlane(say)
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-bench-'))
   const plane = await makeControlPlane({
     ...{ dir, users: [], graceMs: undefined },
