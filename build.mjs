@@ -95,6 +95,29 @@ const writeLicences = packages => {
 
 // `EDGE_HEALTH_VERSION` and `EDGE_HEALTH_BUILD` are names that only the bundle knows: read them behind `typeof`.
 const { version } = readJson(join(root, 'package.json'))
+const id = buildId()
+/** Loads the part that is asked for, if it is of the same build: its first lines say so. */
+const launcher = `#!/usr/bin/env node
+'use strict'
+const { closeSync, openSync, readSync } = require('node:fs')
+const { join } = require('node:path')
+const part = ${JSON.stringify(ON_EACH_NODE)}.includes(process.argv[2]) ? process.argv[2] : 'all'
+const file = join(__dirname, 'edge-health-' + part + '.cjs')
+const fail = why => {
+  console.error('edge-health: ' + file + ' ' + why + ': install all files of one build together')
+  process.exit(1)
+}
+const head = Buffer.alloc(128)
+try {
+  const opened = openSync(file)
+  readSync(opened, head)
+  closeSync(opened)
+} catch (error) {
+  fail('cannot be read (' + error.code + ')')
+}
+if (!head.includes('build ${id}')) fail('is not of build ${id}, as this file is')
+require(file)
+`
 const slim = makeSlim()
 const common = {
   absWorkingDir: root,
@@ -112,14 +135,14 @@ const common = {
   logLevel: 'warning',
   plugins: [slim.plugin],
   banner: {
-    js: '#!/usr/bin/env node\n"use strict";const __url=require("node:url").pathToFileURL(__filename).href;',
+    js: `#!/usr/bin/env node\n"use strict";/* build ${id} */const __url=require("node:url").pathToFileURL(__filename).href;`,
   },
   define: {
     'import.meta.url': '__url',
     'import.meta.dirname': '__dirname',
     'import.meta.filename': '__filename',
     EDGE_HEALTH_VERSION: JSON.stringify(version),
-    EDGE_HEALTH_BUILD: JSON.stringify(buildId()),
+    EDGE_HEALTH_BUILD: JSON.stringify(id),
   },
 }
 /** @returns what is in the bundle: see esbuild's metafile */
@@ -139,9 +162,7 @@ if (flags.entry === undefined) {
   // Nothing is in them that is not in the whole, so their licences are the same.
   for (const name of ON_EACH_NODE)
     await bundle(`cli/${name}-main.ts`, inOutdir(`edge-health-${name}`), 'none')
-  const choice = `${JSON.stringify(ON_EACH_NODE)}.includes(process.argv[2]) ? process.argv[2] : 'all'`
-  const lines = [`const part = ${choice}`, 'require(`./edge-health-${part}.cjs`)']
-  writeFileSync(join(root, program), `#!/usr/bin/env node\n'use strict'\n${lines.join('\n')}\n`)
+  writeFileSync(join(root, program), launcher)
 }
 chmodSync(join(root, program), 0o755)
 // kubectl runs `kubectl-edge_health` of the PATH for `kubectl edge-health`, and the other one to complete its lines.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { buildBundle } from '../testkit/bundle.js'
@@ -183,6 +183,28 @@ t.test('what runs on each node is spared the text of the other programs', t => {
   }
   for (const args of [[], ['--help'], ['help', 'agent'], ['grids', '--help'], ['demo', '--help']])
     t.equal(partOf(run(...args)), 'edge-health.cjs,edge-health-all.cjs', args.join(' '))
+  t.end()
+})
+
+t.test('a part that is missing, or of another build, is one clear line', t => {
+  const program = buildBundle(t)
+  const folder = t.testdir()
+  const copy = join(folder, 'edge-health.cjs')
+  const part = join(folder, 'edge-health-agent.cjs')
+  copyFileSync(program, copy)
+  const missing = node(copy, 'agent', '--help')
+  t.equal(missing.status, 1)
+  t.equal(
+    missing.stderr,
+    `edge-health: ${part} cannot be read (ENOENT): install all files of one build together\n`,
+  )
+  const text = readFileSync(join(dirname(program), 'edge-health-agent.cjs'), 'utf8')
+  writeFileSync(part, text.replace(/build [0-9a-f]{12}/, 'build 0123456789ab'))
+  const other = node(copy, 'agent', '--help')
+  t.equal(other.status, 1)
+  t.match(other.stderr, /^edge-health: .* is not of build [0-9a-f]{12}, as this file is: .*\n$/)
+  writeFileSync(part, text)
+  t.equal(node(copy, 'agent', '--help').status, 0)
   t.end()
 })
 
