@@ -37,7 +37,7 @@ export type Entry =
 export const OLDEST_MS = 30_000
 /** Times travel as one byte: the quarters since 1970, by the clock of the node, modulo this. */
 const TIME_STEPS = 256
-const DIGEST_STEPS = 255
+export const DIGEST_STEPS = 255
 const AGE_UNKNOWN = 255
 
 const KIND = { time: 0, link: 1, statement: 2 } as const

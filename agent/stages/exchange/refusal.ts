@@ -67,17 +67,19 @@ export const REFUSALS = Object.keys(STATUS_OF) as readonly Refusal[]
 
 /** Refusals by kind, counted since start; a kind that never happened is absent. */
 export class RefusalCounts {
-  readonly #counts = new Map<Refusal, number>()
+  /** Undefined until something is refused: of a thousand peers most never are. */
+  #counts: Map<Refusal, number> | undefined
 
   /** @returns how often this kind has happened, this time included. */
   add(refusal: Refusal): number {
-    const count = (this.#counts.get(refusal) ?? 0) + 1
-    this.#counts.set(refusal, count)
+    const counts = (this.#counts ??= new Map<Refusal, number>())
+    const count = (counts.get(refusal) ?? 0) + 1
+    counts.set(refusal, count)
     return count
   }
 
   /** A copy. */
   show(): Readonly<Partial<Record<Refusal, number>>> {
-    return Object.fromEntries(this.#counts)
+    return Object.fromEntries(this.#counts ?? [])
   }
 }

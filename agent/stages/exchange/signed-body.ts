@@ -48,21 +48,23 @@ const writeHead = (out: Buffer, { shared, ids, digest }: SignedBody): number => 
   return at + digest.length
 }
 
+const bytesOf = (entries: readonly NewsEntry[]): number => {
+  let sum = 0
+  for (const { entry } of entries) sum += entryBytes(entry)
+  return sum
+}
+
 /** The own entry, and the shortest ones of the others: a member that says much takes no room from those that say little. */
 const thoseThatFit = (
   entries: readonly NewsEntry[],
   room: number,
   own: number,
 ): readonly NewsEntry[] => {
-  const sized = entries.map(news => ({ news, bytes: entryBytes(news.entry) }))
-  if (sized.reduce((sum, { bytes }) => sum + bytes, 0) <= room) return entries
-  const rank = ({ news, bytes }: { news: NewsEntry; bytes: number }): number =>
-    news.place === own ? 0 : bytes
+  const rank = ({ place, entry }: NewsEntry): number => (place === own ? 0 : entryBytes(entry))
   let used = 0
-  return sized
+  return entries
     .toSorted((a, b) => rank(a) - rank(b))
-    .filter(({ news, bytes }) => (used += bytes) <= room || news.place === own)
-    .map(({ news }) => news)
+    .filter(({ place, entry }) => (used += entryBytes(entry)) <= room || place === own)
     .toSorted((a, b) => a.place - b.place)
 }
 
@@ -78,9 +80,9 @@ export const writeSignedBody = (
 ): { readonly bytes: Buffer; readonly written: readonly NewsEntry[] } => {
   const start = headBytes(head)
   const room = MAX_SIGNED_BYTES - HEADER_BYTES - MAC_BYTES - start
-  const written = thoseThatFit(entries, room, own)
-  const most = written.reduce((sum, { entry }) => sum + entryBytes(entry), start)
-  const out = Buffer.allocUnsafe(most)
+  const bytes = bytesOf(entries)
+  const written = bytes <= room ? entries : thoseThatFit(entries, room, own)
+  const out = Buffer.allocUnsafe(start + (bytes <= room ? bytes : bytesOf(written)))
   let at = writeHead(out, head)
   let before = -1
   for (const { place, entry } of written) {

@@ -30,6 +30,8 @@ export class StatementNews {
   readonly #peerDigests: PeerDigests
   /** The places of members that may have said lately what others must hear at once. */
   #urgent = new Set<number>()
+  /** The places of members that peers have links of which fit no statement that is known here, or had. */
+  #missed = new Set<number>()
 
   constructor(seams: StatementNewsSeams) {
     const { size } = seams.table
@@ -42,10 +44,13 @@ export class StatementNews {
   readAnew(): void {
     const { table, known, member } = this.#seams
     this.#urgent = new Set()
+    this.#missed = new Set()
     for (let place = 0; place < table.size; place++) {
       if (place === table.self) continue
       this.#digests.set(place, known(place))
-      if (member(place) !== undefined) this.#urgent.add(place)
+      if (member(place) === undefined) continue
+      this.#urgent.add(place)
+      this.#missed.add(place)
     }
   }
 
@@ -55,14 +60,21 @@ export class StatementNews {
     if (isOther) this.#urgent.add(place)
   }
 
+  /** Peers have links of this member that fit no statement that is known here. */
+  missed(place: number): void {
+    this.#missed.add(place)
+  }
+
   /** How much is known of each member, one byte for each. */
   digest(): Buffer {
     const { table, known, member } = this.#seams
     const now = this.#seams.clock.now()
     const out = this.#digests.bytes(now)
     out[table.self] = digestOf(known(table.self), now)
-    for (let place = 0; place < table.size; place++)
-      if (member(place)?.isMissed === true) out[place] = 0
+    for (const place of this.#missed) {
+      if (member(place)!.isMissed) out[place] = 0
+      else this.#missed.delete(place)
+    }
     return out
   }
 

@@ -66,6 +66,8 @@ export class Statements {
   #records: StatementRecords
   #equivocations = 0
   #news: StatementNews
+  /** Undefined: to be found anew. */
+  #areAllSigned: boolean | undefined
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
@@ -102,9 +104,8 @@ export class Statements {
   /** Whether all members but the own node have to sign what they say. */
   areAllSigned(): boolean {
     const { self } = this.#place.table
-    for (let index = 0; index < this.#members.length; index++)
-      if (index !== self && !this.isSigned(index)) return false
-    return true
+    this.#areAllSigned ??= this.#members.every((_, index) => index === self || this.isSigned(index))
+    return this.#areAllSigned
   }
 
   /** When this member last showed that its statement holds, by `Clock.now`; −Infinity when it never did. */
@@ -115,14 +116,21 @@ export class Statements {
   /** Believe this member without its signature, by the zone's key, until it signs again. */
   fallBack(index: number): void {
     const member = this.#members[index]
-    if (member !== undefined)
-      member.fellBackAt = Math.min(member.fellBackAt, this.#start.clock.now())
+    if (member === undefined) return
+    member.fellBackAt = Math.min(member.fellBackAt, this.#start.clock.now())
+    this.#areAllSigned = undefined
   }
 
   /** This member signed a message with the keys of the pair. */
   endFallback(index: number): void {
     const member = this.#members[index]
-    if (member !== undefined) member.fellBackAt = Infinity
+    if (member !== undefined) this.#signs(member)
+  }
+
+  #signs(member: MemberEntry): void {
+    if (member.fellBackAt === Infinity) return
+    member.fellBackAt = Infinity
+    this.#areAllSigned = undefined
   }
 
   /** Go on with another roster: statements are kept and copied into its records. */
@@ -166,12 +174,13 @@ export class Statements {
     const { table } = this.#place
     const now = this.#start.clock.now()
     const seen = this.#news.seenBy(peer, now)
+    const arrival = { peer, now, delayMs, seen }
     let news: News | undefined
     for (const { place, entry } of entries) {
-      if (place === table.self) this.#hearOfUs(entry, { now, peer })
+      if (place === table.self) this.#hearOfUs(entry, arrival)
       else if (entry.kind === 'statement' && isLong(table, entry.received.statement))
         this.#start.onRefusal('long-statement', peer)
-      else news = moreOf(news, this.#takeOne(place, entry, { peer, now, delayMs, seen }))
+      else news = moreOf(news, this.#takeOne(place, entry, arrival))
     }
     return news
   }
@@ -195,40 +204,47 @@ export class Statements {
     const before = member.latest.received
     const taken = this.#proofs.prove(member, entry, arrival)
     if (taken === undefined) return undefined
-    this.#complain(taken, member, peer)
-    this.#noteMissed(taken, member, { entry, now })
+    if (entry.kind === 'statement' && taken.kind !== 'early') member.isMissed = false
+    if (taken.kind !== 'newer') this.#complain(taken, index, arrival)
     const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
     const known = this.#known(index)!
-    this.#news.changed(index, known, isOther)
     if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
     arrival.seen[index] = digestOf(known, now)
-    if (known.madeAt <= member.fellBackAt + FALLBACK_MARGIN_MS && member.fellBackAt !== Infinity)
-      return undefined
-    member.fellBackAt = Infinity
+    return this.#learned(index, known, isOther)
+  }
+
+  /** More is known of this member. @param isOther it says something else */
+  #learned(index: number, known: KnownStatement, isOther: boolean): News | undefined {
+    const member = this.#members[index]!
+    this.#news.changed(index, known, isOther)
+    const { fellBackAt } = member
+    if (fellBackAt !== Infinity && known.madeAt <= fellBackAt + FALLBACK_MARGIN_MS) return undefined
+    this.#signs(member)
     return this.#records.copy(index, known)
   }
 
-  /** A link that does not fit may belong to a statement that never came, which the digest must then ask for. */
-  #noteMissed(
+  #complain(
     taken: Taken,
-    member: MemberEntry,
-    { entry, now }: { readonly entry: Entry; readonly now: number },
+    index: number,
+    { peer, now }: { readonly peer: PeerState; readonly now: number },
   ): void {
-    if (entry.kind === 'statement' && taken.kind !== 'early') member.isMissed = false
-    if (taken.kind !== 'forged' || taken.reason !== 'link') return
+    const { onRefusal, onUnknownIdentity } = this.#start
+    if (taken.kind === 'other-generation') onUnknownIdentity(this.#members[index]!.pin.node)
+    if (taken.kind !== 'forged') return
+    // A wrong link alone is no lie: it may belong to a statement that never came.
+    if (taken.reason === 'signature') peer.mutedUntil = now + MUTE_MS
+    else this.#noteMissed(index, now)
+    onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
+  }
+
+  /** A link that does not fit may belong to a statement that never came, which the digest must then ask for. */
+  #noteMissed(index: number, now: number): void {
+    const member = this.#members[index]!
     if (now - member.missedAt < MISSED_MS) return
     member.isMissed = true
     member.missedAt = now
-  }
-
-  #complain(taken: Taken, { pin }: MemberEntry, peer: PeerState): void {
-    const { onRefusal, onUnknownIdentity, clock } = this.#start
-    if (taken.kind === 'other-generation') onUnknownIdentity(pin.node)
-    if (taken.kind !== 'forged') return
-    // A wrong link alone is no lie: it may belong to a statement that never came.
-    if (taken.reason === 'signature') peer.mutedUntil = clock.now() + MUTE_MS
-    onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
+    this.#news.missed(index)
   }
 
   #newsOf({ table }: Place): StatementNews {
@@ -290,6 +306,7 @@ export class Statements {
       }
       return newMember(pin, { zoneHash, id })
     })
+    this.#areAllSigned = undefined
     this.#news.readAnew()
     this.#readAnew()
   }

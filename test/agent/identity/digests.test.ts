@@ -48,6 +48,30 @@ t.test('digests of all members and of each are the same, and so is what a peer l
   )
 })
 
+t.test('digests grow old, and come back, one member at a time', async t => {
+  const change = fc.record({
+    place: fc.integer({ min: 0, max: 3 }),
+    known: fc.option(fc.integer({ min: 0, max: 40_000 }), { nil: undefined }),
+    laterMs: fc.integer({ min: 0, max: 20_000 }),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 30 }), changes => {
+      const digests = new Digests(4)
+      const all: (KnownStatement | undefined)[] = [undefined, undefined, undefined, undefined]
+      let now = 0
+      for (const { place, known: age, laterMs } of changes) {
+        now += laterMs
+        all[place] = age === undefined ? undefined : knownAt(place, 4, now - age)
+        digests.set(place, all[place])
+        t.strictSame(
+          [...digests.bytes(now)],
+          all.map(known => digestOf(known, now)),
+        )
+      }
+    }),
+  )
+})
+
 t.test('what is known of a member can become nothing again', async t => {
   const digests = new Digests(2)
   t.strictSame([...digests.bytes(0)], [0, 0])
