@@ -17,9 +17,14 @@ interface TurnSeams {
 
 /** What takes part in a turn, in this order. */
 interface Parts {
-  readonly vote: { vote(): void; refreshed(): void }
-  readonly write: { review(): void }
+  /** `isSteady`: at the last vote all was well, and nothing that came since said anything else. */
+  readonly vote: { vote(): void; refreshed(): void; readonly isSteady: boolean }
+  /** `isIdle`: at the last review there was nothing to write, and no Node left to be read. */
+  readonly write: { review(): void; readonly isIdle: boolean }
 }
+
+/** While all is well, so many rounds in a row are left out. */
+const QUIET_ROUNDS = 2
 
 /**
  * Vote, then write: once for all that changed in the store while the event loop was busy, and never inside what changed
@@ -32,6 +37,8 @@ export class TurnLoop {
   #cancel: (() => void) | undefined
   /** The last vote changed something that may have to be written. */
   #hasMoved = false
+  /** Rounds that were left out since the last whole one. */
+  #leftOut = 0
   #isStopped = false
 
   constructor(seams: TurnSeams) {
@@ -63,11 +70,18 @@ export class TurnLoop {
     this.#cancel ??= this.#seams.clock.after(0, () => this.#turn())
   }
 
-  /** A whole turn at once. */
-  take(): void {
+  /**
+   * A round of the schedule: a whole turn, in case a change was missed. It looks at all members, so where nothing is to be
+   * found only each third round votes, and each third one reviews the writes.
+   */
+  round(): void {
     const { vote, write } = this.#started
-    this.#vote(() => vote.vote())
-    write.review()
+    const isSteady = vote.isSteady && this.#reasons.size === 0
+    const isWhole = !isSteady || this.#leftOut >= QUIET_ROUNDS
+    this.#leftOut = isWhole ? 0 : this.#leftOut + 1
+    if (isWhole) this.#vote(() => vote.vote())
+    else this.#seams.suspension.look()
+    if (isWhole || !write.isIdle) write.review()
   }
 
   /** Vote once more right before a write is sent, so that its decision is that of this moment. */

@@ -174,7 +174,8 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('500ms', '1h'),
     default: '10s',
     profiles: { fast: '2s', superedge: '10s' },
-    summary: 'how often the vote runs when nothing changes; a change is voted on at once',
+    summary:
+      'how often the vote runs when nothing changes, every third time where all is well; a change is voted on at once',
     aliases: [{ name: 'voteperiod', seconds: true }],
   },
   cloudCheck: {

@@ -19,8 +19,24 @@ const makeLoop = (onVote: () => void = () => undefined) => {
     acts.push('vote')
     onVote()
   }
-  loop.start({ vote, refreshed: note('refreshed') }, { review: note('review') })
-  return { clock, store, acts, loop }
+  const zone = { isSteady: false, isIdle: false }
+  const parts = [
+    {
+      vote,
+      refreshed: note('refreshed'),
+      get isSteady() {
+        return zone.isSteady
+      },
+    },
+    {
+      review: note('review'),
+      get isIdle() {
+        return zone.isIdle
+      },
+    },
+  ] as const
+  loop.start(...parts)
+  return { clock, store, acts, loop, zone }
 }
 
 /** A vote that moved somebody's state. */
@@ -57,13 +73,44 @@ t.test('what a vote moved is written in the same turn', async t => {
   store.evidence.emit('changed')
   await clock.advance(1_000)
   t.strictSame(acts.splice(0), ['look', 'vote', 'review'])
-  loop.take()
+  loop.round()
   t.strictSame(acts.splice(0), ['look', 'vote', 'review'], 'once as well')
   loop.voteNow()
   t.strictSame(acts.splice(0), ['look', 'vote'], 'but never inside a write')
   await clock.advance(1_000)
   t.strictSame(acts, ['look', 'review'])
 })
+
+t.test(
+  'where all is well only each third round votes, and reviews unless there is something to do',
+  async t => {
+    const { clock, acts, loop, zone } = makeLoop()
+    const rounds = (count: number): Act[] => {
+      for (let i = 0; i < count; i++) loop.round()
+      return acts.splice(0)
+    }
+    const whole: readonly Act[] = ['look', 'vote', 'review']
+    t.strictSame(rounds(2), [...whole, ...whole])
+    Object.assign(zone, { isSteady: true, isIdle: false })
+    t.strictSame(
+      rounds(3),
+      ['look', 'review', 'look', 'review', ...whole],
+      'something is to be done',
+    )
+    Object.assign(zone, { isSteady: false, isIdle: true })
+    t.strictSame(rounds(2), [...whole, ...whole], 'somebody is not well')
+    Object.assign(zone, { isSteady: true, isIdle: true })
+    t.strictSame(rounds(3), ['look', 'look', ...whole], 'a suspension is looked for in each')
+    t.strictSame(rounds(1), ['look'])
+    zone.isSteady = false
+    t.strictSame(rounds(1), whole)
+    zone.isSteady = true
+    t.strictSame(rounds(3), ['look', 'look', ...whole])
+    loop.ask('fresher')
+    t.strictSame(rounds(1), whole, 'something came that was not looked at')
+    await clock.advance(0)
+  },
+)
 
 t.test('what a turn asks for is for the next one', async t => {
   let votes = 0
@@ -84,7 +131,7 @@ t.test('no turn begins before the start, or after the end', async t => {
   t.strictSame(acts, [])
   t.equal(clock.waiting, 0)
   const suspension = { look: () => undefined }
-  t.throws(() => new TurnLoop({ clock, store, suspension }).take(), /was not started/)
+  t.throws(() => new TurnLoop({ clock, store, suspension }).round(), /was not started/)
 })
 
 t.test('a peer has its answer before its message is counted', async t => {

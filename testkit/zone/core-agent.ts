@@ -111,7 +111,7 @@ export class CoreAgent {
     this.exchange = makeExchangeStage(options, seams)
     this.check = makeCheckStage(options, seams)
     this.#vote = makeVoteStage(options, seams)
-    this.#loop.start(this.#vote, { review: () => '' })
+    this.#loop.start(this.#vote, { review: () => undefined, isIdle: true })
     store.round.subscribe(outcome => core.watcher.round?.(n, outcome))
     store.vote.subscribe(({ changes, state }) => {
       const isMove = changes.state || changes.verdict.length > 0 || changes.local.length > 0
@@ -133,7 +133,7 @@ export class CoreAgent {
     let waitMs = firstMs
     while (await sleep(this.#zone.clock, waitMs, this.#stop.signal)) {
       waitMs = this.#zone.options.votePeriodMs
-      this.#loop.take()
+      this.#loop.round()
     }
   }
 

@@ -26,7 +26,7 @@ interface VoteSeams {
 }
 
 /** The stage that decides. */
-export interface VoteStage extends ScheduledStage, Pick<Voter, 'vote' | 'refreshed'> {}
+export interface VoteStage extends ScheduledStage, Pick<Voter, 'vote' | 'refreshed' | 'isSteady'> {}
 
 /** Another roster: what was judged of those who stay goes on. */
 const takeRecords = ({ roster, table }: ZoneRecords, store: ResultStore): void => {
@@ -70,7 +70,7 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
   const runner = makeStageRunner(
     'vote',
     () => {
-      turns.take()
+      turns.round()
       return voter.describe()
     },
     seams,
@@ -87,6 +87,9 @@ export const makeVoteStage = (options: AgentOptions, seams: VoteSeams): VoteStag
     round: () => runner.run(),
     vote: () => voter.vote(),
     refreshed: () => voter.refreshed(),
+    get isSteady() {
+      return voter.isSteady
+    },
     resumed: () => witness.ask(undefined),
     stop: () => {
       voter.stop()

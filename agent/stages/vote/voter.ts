@@ -21,6 +21,8 @@ export interface Voter {
   vote(): void
   /** Records became younger and say what they said before. A steady zone has no use for another vote then. */
   refreshed(): void
+  /** The last vote found that all is well, of the zone as it is now. */
+  readonly isSteady: boolean
   /** How the zone stands, in words. */
   describe(): string
   stop(): void
@@ -59,10 +61,14 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
       store.endedVouch.emit({ node: roster.members[index]!.name, why })
     store.vote.emit({ state, changes, vouchMoved: vouch.begun.length + vouch.ended.length > 0 })
   }
+  const isSteady = (): boolean => steady !== undefined && steady === store.zone.current
   return {
     vote,
+    get isSteady() {
+      return isSteady()
+    },
     refreshed: () => {
-      if (steady === undefined || steady !== store.zone.current) vote()
+      if (!isSteady()) vote()
     },
     describe: () => {
       const state = store.zone.current

@@ -70,6 +70,11 @@ export class KnownNodes {
     return this.#unknown.askAt()
   }
 
+  /** Whether the last look at all members asked about every Node that it was time to ask about. */
+  get isThrough(): boolean {
+    return this.#unknown.isThrough
+  }
+
   /** A Node that is followed, as it is now. */
   seen(name: string): NodeView | undefined {
     return this.#attention.nodeOf(name)

@@ -30,7 +30,10 @@ interface WriteSeams {
 export interface WriteStage
   extends
     ShownStage,
-    Pick<Writer, 'review' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'> {
+    Pick<
+      Writer,
+      'review' | 'isIdle' | 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil' | 'confinement'
+    > {
   /** Several sites that are one zone by default, in words; undefined when nothing says so. */
   readonly zoneTrap: string | undefined
 }
@@ -77,6 +80,9 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     },
     start: () => Promise.resolve(),
     review: () => writer.review(),
+    get isIdle() {
+      return writer.isIdle
+    },
     nextWrite: node => writer.nextWrite(node),
     nodeOf: node => writer.nodeOf(node),
     taintBackoff: node => writer.taintBackoff(node),

@@ -57,6 +57,11 @@ export class UnknownNodes {
     this.#left = ASKED_AT_ONCE
   }
 
+  /** Whether there was room in this look for every Node that it was time to ask about. */
+  get isThrough(): boolean {
+    return this.#left > 0
+  }
+
   /** What the node should look like now. @returns whether that moved, so that what was known of it may be over */
   note(node: string, desired: DesiredMarks): boolean {
     const before = this.#desired.get(node)

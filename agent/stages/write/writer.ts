@@ -45,6 +45,8 @@ interface WriterSeams {
 export interface Writer {
   /** Compare all members with what is decided about them, and start the writes that are due. */
   review(): void
+  /** The last review found nothing to write, and no Node is left that should be read soon. */
+  readonly isIdle: boolean
   /** The reviews so far. */
   readonly reviews: Reviews
   /** Vouching for the node ended. */
@@ -165,6 +167,14 @@ class LevelWriter implements Writer {
 
   get reviews(): Reviews {
     return this.#reviews
+  }
+
+  get isIdle(): boolean {
+    return (
+      this.#authority.permission.kind === 'granted' &&
+      this.#schedule.size === 0 &&
+      this.#known.isThrough
+    )
   }
 
   review(): void {
