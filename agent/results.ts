@@ -8,6 +8,7 @@ import type { Vote } from '../vote/evidence.js'
 import type { Changes } from '../vote/judge.js'
 import type { Judgement } from '../vote/judgement.js'
 import type { Vouching, VouchEnd } from '../vote/vouch.js'
+import type { WriterRanking } from '../vote/writer-ranking.js'
 import type { NodeKeys } from './identity/node-keys.js'
 import type { Holder, Pin } from './identity/pins.js'
 import type { KeyRing } from './key-ring.js'
@@ -127,6 +128,8 @@ export interface ZoneRecords {
 export interface ZoneState extends Pick<ZoneRecords, 'roster' | 'table'> {
   readonly judgement: Judgement
   readonly vouching: Vouching
+  /** Of this roster. */
+  readonly ranking: WriterRanking
 }
 
 /** What one vote changed. */

@@ -6,6 +6,7 @@ import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT } from './quorum.js'
 import { STANDING } from './tally.js'
+import { isBefore, type WriterRanking } from './writer-ranking.js'
 
 /** The node that is to be written about. */
 export interface WriteTarget {
@@ -13,25 +14,6 @@ export interface WriteTarget {
   readonly index: number
   /** `id64` of its name. */
   readonly id: bigint
-}
-
-const MASK = 0xffff_ffff_ffff_ffffn
-
-/** The finaliser of SplitMix64: any bit of the input moves about half of the output's. */
-const mix = (value: bigint): bigint => {
-  let z = (value + 0x9e37_79b9_7f4a_7c15n) & MASK
-  z = ((z ^ (z >> 30n)) * 0xbf58_476d_1ce4_e5b9n) & MASK
-  z = ((z ^ (z >> 27n)) * 0x94d0_49bb_1331_11ebn) & MASK
-  return z ^ (z >> 31n)
-}
-
-/**
- * Rendezvous weights: each target has its own order of writers, and the death of one writer moves only the targets that it was
- * first for. The target's part is computed once: arithmetic with 64 bits is costly.
- */
-const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
-  const salt = mix(target)
-  return writer => mix(writer ^ salt)
 }
 
 /**
@@ -57,17 +39,15 @@ const membersBefore = (
   judgement: Judgement,
   evidence: Evidence,
   target: WriteTarget,
-  ids: readonly bigint[],
+  ranking: WriterRanking,
 ): readonly number[] | undefined => {
   if (judgement.voice !== 'full' || !mayWrite(judgement, evidence, evidence.self, target.index))
     return undefined
-  const weightOf = weightsFor(target.id)
-  const own = weightOf(ids[evidence.self]!)
+  const order = ranking.of(target.id)
   const before: number[] = []
-  for (let member = 0; member < evidence.size; member++) {
-    if (member === evidence.self || !mayWrite(judgement, evidence, member, target.index)) continue
-    if (weightOf(ids[member]!) > own) before.push(member)
-  }
+  for (let member = 0; member < evidence.size; member++)
+    if (isBefore(order, member) && mayWrite(judgement, evidence, member, target.index))
+      before.push(member)
   return before
 }
 
@@ -80,8 +60,8 @@ export const writerRank = (
   judgement: Judgement,
   evidence: Evidence,
   target: WriteTarget,
-  ids: readonly bigint[],
-): number | undefined => membersBefore(judgement, evidence, target, ids)?.length
+  ranking: WriterRanking,
+): number | undefined => membersBefore(judgement, evidence, target, ranking)?.length
 
 /** The own node's rank among a target's writers. */
 export interface WriterTurn {
@@ -96,7 +76,7 @@ const SILENT_FACTOR = 5
 const SPEAKING_STAGGERS = 30
 const MOST_DOUBLINGS = 10
 
-type Turns = Moment & { readonly ids: readonly bigint[] }
+type Turns = Moment & { readonly ranking: WriterRanking }
 
 /** From which age of its record on a member is silent. */
 const silentAfterMs = (
@@ -116,7 +96,7 @@ export const writerTurn = (
   target: WriteTarget,
   at: Turns,
 ): WriterTurn | undefined => {
-  const before = membersBefore(judgement, evidence, target, at.ids)
+  const before = membersBefore(judgement, evidence, target, at.ranking)
   if (before === undefined) return undefined
   const oldest = at.now - silentAfterMs(judgement, evidence, at)
   const heard = before.filter(member => evidence.producedAt[member]! >= oldest).length
@@ -133,18 +113,15 @@ export const firstWriter = (
   at: Turns,
 ): ((target: WriteTarget) => boolean) => {
   const { self, producedAt, size } = evidence
-  const { ids } = at
   let oldest: number | undefined
   return target => {
     if (judgement.voice !== 'full' || !mayWrite(judgement, evidence, self, target.index))
       return false
     oldest ??= at.now - silentAfterMs(judgement, evidence, at)
-    const weightOf = weightsFor(target.id)
-    const own = weightOf(ids[self]!)
+    const comesBefore = at.ranking.comparisonFor(target.id)
     for (let member = 0; member < size; member++) {
       if (member === self || producedAt[member]! < oldest) continue
-      if (weightOf(ids[member]!) > own && mayWrite(judgement, evidence, member, target.index))
-        return false
+      if (comesBefore(member) && mayWrite(judgement, evidence, member, target.index)) return false
     }
     return true
   }
@@ -160,43 +137,13 @@ export const writeAt = (
     ? since + rank * options.writerStaggerMs
     : since + SPEAKING_STAGGERS * options.writerStaggerMs * 2 ** Math.min(MOST_DOUBLINGS, heard - 1)
 
-/** Who writes about a target. */
-export interface WriterOrder {
-  /** The first member in the target's order; undefined when nobody may write. */
-  readonly top: number | undefined
-  /** As `writerRank`. */
-  readonly rank: number | undefined
-}
-
-/** Both at once: the weights of a thousand members take most of a millisecond. */
-export const writerOrder = (
-  judgement: Judgement,
-  evidence: Evidence,
-  target: WriteTarget,
-  ids: readonly bigint[],
-): WriterOrder => {
-  const { self, size } = evidence
-  const weightOf = weightsFor(target.id)
-  const isOurs = judgement.voice === 'full' && mayWrite(judgement, evidence, self, target.index)
-  const own = weightOf(ids[self]!)
-  let top: number | undefined
-  let most = -1n
-  let rank = 0
-  for (let member = 0; member < size; member++) {
-    if (!mayWrite(judgement, evidence, member, target.index)) continue
-    const weight = member === self ? own : weightOf(ids[member]!)
-    if (weight > own) rank++
-    if (weight <= most) continue
-    top = member
-    most = weight
-  }
-  return { top, rank: isOurs ? rank : undefined }
-}
-
 /** The first member in the target's order, whatever our own rank; undefined when nobody may write. */
 export const topWriter = (
   judgement: Judgement,
   evidence: Evidence,
-  target: WriteTarget,
-  ids: readonly bigint[],
-): number | undefined => writerOrder(judgement, evidence, target, ids).top
+  { index, id }: WriteTarget,
+  ranking: WriterRanking,
+): number | undefined => {
+  const may = (member: number): boolean => mayWrite(judgement, evidence, member, index)
+  return ranking.of(id).first.find(may) ?? ranking.all(id).find(may)
+}

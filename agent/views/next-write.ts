@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Roster } from '../../core/roster.js'
 import { marksOfVerdict } from '../../plan/node-plan.js'
 import type { Explanation } from '../../vote/explanation.js'
-import { writerOrder } from '../../vote/writer.js'
+import { topWriter, writerRank } from '../../vote/writer.js'
 import type { NextWriteView } from '../http/status-view.js'
 import type { AgentOptions } from '../options/agent-options.js'
 import type { ZoneState } from '../results.js'
@@ -20,8 +19,6 @@ interface WriteScene {
   readonly writer: Pick<Writer, 'nodeOf' | 'heldUntil'>
   readonly times: Times
 }
-
-const idsOf = ({ members }: Roster): readonly bigint[] => members.map(({ id }) => id)
 
 /** A future write: what it is, and when the writer of rank 0 writes it; +Infinity while a guard holds it. */
 interface Coming {
@@ -59,7 +56,7 @@ export const nextWriteOf = (
   due: NextWrite | undefined,
 ): NextWriteView | null => {
   const { state, times, writer } = scene
-  const { judgement, table, roster } = state
+  const { judgement, table, roster, ranking } = state
   const coming: Coming | undefined =
     due === undefined
       ? afterPending(scene, explanation)
@@ -70,9 +67,9 @@ export const nextWriteOf = (
   if (coming === undefined) return null
   const { index } = explanation
   const target = { index, id: roster.members[index]!.id }
-  const { top, rank } = writerOrder(judgement, table, target, idsOf(roster))
+  const top = topWriter(judgement, table, target, ranking)
   // What is due may be nobody's turn, for other reasons than the order.
-  const ownRank = due === undefined ? rank : due.rank
+  const ownRank = due === undefined ? writerRank(judgement, table, target, ranking) : due.rank
   const inSeconds = times.until(coming.at)
   return {
     what: coming.what,

@@ -90,16 +90,11 @@ const peerOf = ({ options, peers, times, state }: NodeScene, index: number): Pee
 
 const vouchOf = (scene: NodeScene, index: number): VouchView => {
   const { options, state, times, writer } = scene
-  const { judgement, table, vouching, roster } = state
+  const { judgement, table, vouching, roster, ranking } = state
   if (options.vouch === 'off') return { state: 'off', since: null, by: null, reason: '--vouch=off' }
   const { name } = roster.members[index]!
   if (isVouched(vouching, index)) {
-    const top = topWriter(
-      judgement,
-      table,
-      { index, id: roster.members[index]!.id },
-      roster.members.map(({ id }) => id),
-    )
+    const top = topWriter(judgement, table, { index, id: roster.members[index]!.id }, ranking)
     const how =
       options.vouch === 'lease'
         ? 'its Lease is renewed in its place'

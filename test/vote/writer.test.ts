@@ -9,11 +9,11 @@ import {
   firstWriter,
   mayWrite,
   topWriter,
-  writerOrder,
   writeAt,
   writerRank,
   writerTurn,
 } from '../../vote/writer.js'
+import { isBefore, WriterRanking } from '../../vote/writer-ranking.js'
 import { range, ScriptedEvidence, unmarked, voteOptions } from '../../testkit/zone/evidence.js'
 
 /** A zone that has settled at 10 s. */
@@ -31,6 +31,8 @@ const zone = (size: number) => {
 t.test('writers', t => {
   const z = zone(5)
   const ids = range(5).map(index => id64(`node-${index}`))
+  const ranking = new WriterRanking(ids, z.e.self)
+  const one = new WriterRanking([1n], 0)
   const target = { index: 4, id: ids[4]! }
   const rows: [why: string, change: (j: Judgement) => void][] = [
     ['its record is not fresh', j => (j.standing[2] = 4)],
@@ -49,18 +51,22 @@ t.test('writers', t => {
   t.notOk(mayWrite(z.j, z.e, 2, 4), 'its cloud link is cut')
   z.e.flags[2] = FLAG.kubeletWell
   const alone = zone(1)
-  t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, [1n]), undefined, 'FA2: nor alone')
+  t.equal(writerRank(alone.j, alone.e, { index: 0, id: 1n }, one), undefined, 'FA2: nor alone')
   t.equal(
-    writerRank(alone.j, alone.e, { index: -1, id: 2n }, [1n]),
+    writerRank(alone.j, alone.e, { index: -1, id: 2n }, one),
     undefined,
     'FA2: who is alone writes about nobody else either',
   )
-  t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ids), undefined)
-  t.strictSame(writerOrder(alone.j, alone.e, { index: 0, id: 1n }, [1n]), { top: undefined, rank: undefined }) // prettier-ignore
+  t.equal(writerRank(z.j, z.e, { index: 0, id: ids[0]! }, ranking), undefined)
+  t.equal(topWriter(alone.j, alone.e, { index: 0, id: 1n }, one), undefined)
   z.j.voice = 'minority'
-  t.equal(writerRank(z.j, z.e, target, ids), undefined, 'no voice, no pen')
+  t.equal(writerRank(z.j, z.e, target, ranking), undefined, 'no voice, no pen')
   z.j.voice = 'full'
-  t.type(writerRank(z.j, z.e, { index: -1, id: 77n }, ids), 'number', 'who has left is cleaned too')
+  t.type(
+    writerRank(z.j, z.e, { index: -1, id: 77n }, ranking),
+    'number',
+    'who has left is cleaned too',
+  )
   t.equal(writeAt(1000, { rank: 2, heard: 0 }, z.o), 5000)
   t.equal(writeAt(1000, { rank: 2, heard: 1 }, z.o), 61_000, 'who speaks has a minute')
   t.equal(writeAt(1000, { rank: 2, heard: 2 }, z.o), 121_000, 'and the next one another')
@@ -70,11 +76,12 @@ t.test('writers', t => {
 t.test('FA7: ranks step up on silence', t => {
   const z = zone(5)
   const ids = range(5).map(index => id64(`node-${index}`))
+  const ranking = new WriterRanking(ids, z.e.self)
   const at = 10_000
   const turnAt = (now: number) => {
     for (let salt = 0; ; salt++) {
       const target = { index: -1, id: id64(`t${salt}`) }
-      const turn = writerTurn(z.j, z.e, target, { ids, now, options: z.o })
+      const turn = writerTurn(z.j, z.e, target, { ranking, now, options: z.o })
       if (turn?.rank === 2) return turn
     }
   }
@@ -90,7 +97,7 @@ t.test('FA7: ranks step up on silence', t => {
   t.equal(quiet.length, 2, 'who speaks so much later than the others is silent')
   z.j.voice = 'minority'
   const target = { index: -1, id: 1n }
-  t.equal(writerTurn(z.j, z.e, target, { ids, now: at, options: z.o }), undefined)
+  t.equal(writerTurn(z.j, z.e, target, { ranking, now: at, options: z.o }), undefined)
   t.end()
 })
 
@@ -109,7 +116,7 @@ t.test('the first writer of many targets is who has nobody that speaks before it
       for (const member of unreached) j.localUp[member] = 0
       j.voice = voice
       const ids = range(8).map(index => id64(`${salt}/${index}`))
-      const at = { ids, now: 10_400, options: o }
+      const at = { ranking: new WriterRanking(ids, e.self), now: 10_400, options: o }
       const isFirst = firstWriter(j, e, at)
       return range(16).every(index => {
         const target = { index: index < 8 ? index : -1, id: ids[index] ?? id64(`${salt}+${index}`) }
@@ -135,15 +142,12 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
           judge(j, e, now, { options: voteOptions(), context: unmarked() })
         }
         const target = { index: size - 1, id: ids[size - 1]! }
-        const rank = writerRank(j, e, target, ids)
-        t.equal(writerOrder(j, e, target, ids).rank, rank)
-        return rank
+        return writerRank(j, e, target, new WriterRanking(ids, self))
       })
       const e = new ScriptedEvidence(size)
       const j = makeJudgement(size)
       const target = { index: size - 1, id: ids[size - 1]! }
-      const top = topWriter(j, e, target, ids)
-      t.equal(writerOrder(j, e, target, ids).top, top)
+      const top = topWriter(j, e, target, new WriterRanking(ids, 0))
       return (
         ranks.indexOf(0) === top &&
         [...ranks].sort((a, b) => a! - b!).every((rank, place) => rank === place)
@@ -153,9 +157,56 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
   )
   const z = zone(10)
   const ids = range(10).map(index => id64(`n${index}`))
+  const ranking = new WriterRanking(ids, z.e.self)
   const firsts = range(200).filter(
-    salt => writerRank(z.j, z.e, { index: -1, id: id64(`t${salt}`) }, ids) === 0,
+    salt => writerRank(z.j, z.e, { index: -1, id: id64(`t${salt}`) }, ranking) === 0,
   ).length
   t.ok(firsts > 5 && firsts < 50, `the own node leads for ${firsts} of 200 targets`)
   t.end()
+})
+
+t.test(
+  'a ranking says who comes before the own node, who is first, and keeps what it computed',
+  t => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 70 }), fc.nat(1_000), (size, salt) => {
+        const ids = range(size).map(index => id64(`${salt}/${index}`))
+        const self = salt % size
+        const ranking = new WriterRanking(ids, self)
+        const target = id64(`target ${salt}`)
+        const fresh = ranking.comparisonFor(target)
+        const all = ranking.all(target)
+        const order = ranking.of(target)
+        const known = ranking.comparisonFor(target)
+        t.equal(ranking.of(target), order)
+        t.strictSame(
+          [...all].sort((a, b) => a - b),
+          range(size),
+        )
+        t.strictSame(order.first, all.slice(0, 4))
+        for (const [place, member] of all.entries()) {
+          const is = place < all.indexOf(self)
+          t.equal(isBefore(order, member), is)
+          t.equal(known(member), is)
+          t.equal(fresh(member), is)
+        }
+      }),
+      { numRuns: 40 },
+    )
+    t.end()
+  },
+)
+
+t.test('the first writer is found where none of the very first may write', async t => {
+  const { e, j } = zone(30)
+  const ids = range(30).map(index => id64(`node-${index}`))
+  const ranking = new WriterRanking(ids, e.self)
+  const target = { index: 7, id: ids[7]! }
+  const all = ranking.all(target.id).filter(member => member !== 7)
+  for (const out of range(25)) {
+    t.equal(topWriter(j, e, target, ranking), all[out])
+    j.localUp[all[out]!] = 0
+  }
+  j.localUp.fill(0)
+  t.equal(topWriter(j, e, target, ranking), undefined)
 })

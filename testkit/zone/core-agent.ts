@@ -68,7 +68,6 @@ export interface CoreWorld {
   readonly marked: ReadonlySet<number>
   readonly watcher: Watcher
   readonly topology: (roster: Roster) => Topology
-  readonly ids: (roster: Roster) => readonly bigint[]
   makeRandom(): ReturnType<typeof seededRandom>
   nodeAt(roster: Roster, index: number): number
   mark(write: MarkWrite): void
@@ -158,10 +157,10 @@ export class CoreAgent {
     this.#turns.delete(node)
   }
 
-  #planWrite({ judgement, table, roster }: ZoneState, index: number, node: number): void {
-    const { clock, options, ids } = this.#zone
+  #planWrite({ judgement, table, roster, ranking }: ZoneState, index: number, node: number): void {
+    const { clock, options } = this.#zone
     const target = { index, id: roster.members[index]!.id }
-    const rank = writerRank(judgement, table, target, ids(roster))
+    const rank = writerRank(judgement, table, target, ranking)
     if (rank === undefined) return
     const since = clock.now()
     const look = (): void => {

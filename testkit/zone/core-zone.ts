@@ -43,7 +43,6 @@ export class CoreZone implements CoreWorld {
   #seeds: number
   #roster: Roster
   readonly #topologies = new Map<bigint, Topology>()
-  readonly #ids = new Map<bigint, readonly bigint[]>()
   readonly #unlisten: (() => void)[] = []
 
   constructor(size: number, o: CoreZoneOptions = {}) {
@@ -76,12 +75,6 @@ export class CoreZone implements CoreWorld {
     const made = topologyFor(this.options)(roster)
     this.#topologies.set(roster.hash, made)
     return made
-  }
-
-  readonly ids = (roster: Roster): readonly bigint[] => {
-    const known = this.#ids.get(roster.hash) ?? roster.members.map(({ id }) => id)
-    this.#ids.set(roster.hash, known)
-    return known
   }
 
   nodeAt(roster: Roster, index: number): number {

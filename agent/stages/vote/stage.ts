@@ -4,6 +4,7 @@ import type { Dial, HttpGet } from '../../../core/dial.js'
 import type { Logger } from '../../../core/log.js'
 import { makeJudgement, remapJudgement } from '../../../vote/judgement.js'
 import { makeVouching, remapVouching } from '../../../vote/vouch.js'
+import { WriterRanking } from '../../../vote/writer-ranking.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
@@ -46,7 +47,9 @@ const takeRecords = ({ roster, table }: ZoneRecords, store: ResultStore): void =
     judgement = remapJudgement(last.judgement, oldIndexOf)
     vouching = next.vouching
   }
-  zone.set(Object.freeze({ roster, table, judgement, vouching }))
+  const ids = roster.members.map(({ id }) => id)
+  const ranking = new WriterRanking(ids, roster.self)
+  zone.set(Object.freeze({ roster, table, judgement, vouching, ranking }))
 }
 
 /** Only a zone of two has a witness, and it is asked only while the two do not reach each other. */

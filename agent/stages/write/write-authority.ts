@@ -63,19 +63,20 @@ export class WriteAuthority {
   }
 
   /** Our rank among the writers for a node; undefined when this agent may not write about it. */
-  turn({ roster, judgement, table }: ZoneState, node: string): WriterTurn | undefined {
-    return writerTurn(judgement, table, targetOf(roster, node), this.#at(roster))
+  turn(state: ZoneState, node: string): WriterTurn | undefined {
+    const { roster, judgement, table } = state
+    return writerTurn(judgement, table, targetOf(roster, node), this.#at(state))
   }
 
   /** For this state: whether it is our turn to write about a node because no agent before us in the order speaks. */
-  firstWriter({ roster, judgement, table }: ZoneState): (node: string) => boolean {
-    const isFirst = firstWriter(judgement, table, this.#at(roster))
+  firstWriter(state: ZoneState): (node: string) => boolean {
+    const { roster, judgement, table } = state
+    const isFirst = firstWriter(judgement, table, this.#at(state))
     return node => isFirst(targetOf(roster, node))
   }
 
-  #at(roster: Roster) {
-    const ids = roster.members.map(({ id }) => id)
-    return { ids, now: this.#seams.clock.now(), options: this.#options }
+  #at({ ranking }: ZoneState) {
+    return { ranking, now: this.#seams.clock.now(), options: this.#options }
   }
 
   /** The marks that the member should have. A node whose kubelet renews its Lease is not marked as cut off. */

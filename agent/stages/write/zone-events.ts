@@ -46,14 +46,13 @@ export class ZoneEvents {
   }
 
   #voted(state: ZoneState): void {
-    const { judgement, roster } = state
+    const { judgement, roster, ranking } = state
     // An agent without a full voice cannot judge whether the brake holds.
     if (judgement.voice !== 'full') return
     this.#trap = this.#trapOf(state)
     const hasTrap = this.#trap !== undefined
     if (judgement.brake === this.#isBraked && hasTrap === this.#hasTrap) return
-    const ids = roster.members.map(({ id }) => id)
-    const top = topWriter(judgement, state.table, { index: -1, id: id64(ZONE_TARGET) }, ids)
+    const top = topWriter(judgement, state.table, { index: -1, id: id64(ZONE_TARGET) }, ranking)
     if (top === undefined) return
     const isOurs = top === roster.self
     if (judgement.brake !== this.#isBraked) {

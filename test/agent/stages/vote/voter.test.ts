@@ -8,6 +8,7 @@ import { makeResultStore } from '../../../../agent/store.js'
 import { parseNodeName, parseZoneName } from '../../../../core/ids.js'
 import { makeRoster } from '../../../../core/roster.js'
 import { makeJudgement } from '../../../../vote/judgement.js'
+import { WriterRanking } from '../../../../vote/writer-ranking.js'
 import { makeVouching } from '../../../../vote/vouch.js'
 import { NO_WITNESS } from '../../../../vote/witness.js'
 import { range, ScriptedEvidence } from '../../../../testkit/zone/evidence.js'
@@ -32,6 +33,7 @@ t.test('younger records are judged unless the zone is whole', async t => {
     table: e as unknown as RecordTable,
     judgement: makeJudgement(SIZE),
     vouching: makeVouching(SIZE),
+    ranking: new WriterRanking([], 0),
   })
   let votes = 0
   store.vote.subscribe(() => votes++)
