@@ -60,6 +60,11 @@ export class BackupObservers {
     return isChange
   }
 
+  /** `Clock.now` at which the next one begins or ends, if nothing changes until then; +Infinity when none does. */
+  dueAt({ reaffirmWindowMs }: Pick<VoteOptions, 'reaffirmWindowMs'>): number {
+    return Math.min(...this.#since.values()) + PATIENCE_WINDOWS * reaffirmWindowMs
+  }
+
   /** Roster indices of the nodes that this one probes as a backup observer. */
   get active(): ReadonlySet<number> {
     return this.#active

@@ -12,7 +12,7 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
 import type { News } from '../../records/table.js'
-import type { OwnNodeResult, VoteOutcome, ZoneRecords } from '../../results.js'
+import type { OwnNodeResult, VoteOutcome, ZoneRecords, ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
 import { makeChecker, type Checker } from './checker.js'
@@ -64,6 +64,7 @@ class ZoneCheck implements CheckStage {
   readonly #targets: Targets
   #kubelets: KubeletReports | undefined
   #rounds = 0
+  #cancelReview: () => void = () => undefined
 
   constructor(options: AgentOptions, seams: CheckSeams) {
     this.#options = options
@@ -136,6 +137,7 @@ class ZoneCheck implements CheckStage {
   }
 
   async stop(): Promise<void> {
+    this.#cancelReview()
     await this.#checker.stop()
     await this.#ownNode.stop()
   }
@@ -162,7 +164,19 @@ class ZoneCheck implements CheckStage {
     const { selfSuspect } = state.judgement
     this.#checker.slowDown(selfSuspect ? DOUBT_FACTOR : 1)
     if (selfSuspect) this.#checker.forgiveFalls()
+    this.#reviewTargets(state)
+  }
+
+  /** Votes are rare while all is well, and it is well for long where the observers of a healthy node fall silent. */
+  #reviewTargets(state: ZoneState): void {
+    const { clock, store } = this.#seams
+    this.#cancelReview()
     if (this.#targets.review(state)) this.#probe()
+    const { dueAt } = this.#targets
+    if (dueAt === Infinity) return
+    this.#cancelReview = clock.after(Math.max(1, dueAt - clock.now()), () => {
+      if (store.zone.current !== undefined) this.#reviewTargets(store.zone.current)
+    })
   }
 
   #probe(): void {

@@ -33,12 +33,17 @@ export class Targets {
     return this.#interest.ask(names)
   }
 
-  /** There was a vote. @returns whether there may be other targets now. */
+  /** There was a vote, or `dueAt` has come. @returns whether there may be other targets now. */
   review({ table, judgement }: ZoneState): boolean {
     if (table.topology.kind === 'mesh') return false
     const scene = { table, judgement, now: this.#clock.now(), options: this.#options }
     const isChange = this.#backups.review(scene)
     return this.#interest.expire() || isChange
+  }
+
+  /** When to review them again although there was no vote, by `Clock.now`; +Infinity when that is not needed. */
+  get dueAt(): number {
+    return this.#backups.dueAt(this.#options)
   }
 
   /** Everybody to probe, and the extra members that are not to be probed any more. */
