@@ -45,7 +45,8 @@ export class Digests {
 
   /** `digestOf` for each place. @param now not before that of an earlier call */
   bytes(now: number): Buffer {
-    if (now - this.#oldest > OLDEST_MS) this.#findOld(now)
+    // Also where an age is no number.
+    if (!(now - this.#oldest <= OLDEST_MS)) this.#findOld(now)
     const out = Buffer.from(this.#digest)
     for (const place of this.#old) out[place] = 0
     return out

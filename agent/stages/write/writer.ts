@@ -83,6 +83,7 @@ class LevelWriter implements Writer {
   readonly #confinement: ConfinementCheck
   readonly #known: KnownNodes
   #cancelTimer: () => void = () => undefined
+  #isIdle = false
   #reviews: Reviews = { count: 0, lastAt: NaN, said: '' }
 
   constructor(options: AgentOptions, seams: WriterSeams) {
@@ -170,11 +171,7 @@ class LevelWriter implements Writer {
   }
 
   get isIdle(): boolean {
-    return (
-      this.#authority.permission.kind === 'granted' &&
-      this.#schedule.size === 0 &&
-      this.#known.isThrough
-    )
+    return this.#isIdle
   }
 
   review(): void {
@@ -186,6 +183,7 @@ class LevelWriter implements Writer {
 
   /** @returns what there is to write, in words */
   #review(): string {
+    this.#isIdle = false
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
@@ -212,6 +210,7 @@ class LevelWriter implements Writer {
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
+    this.#isIdle = this.#schedule.size === 0 && this.#known.isThrough
     return this.#schedule.size === 0
       ? 'all is written'
       : `${this.#schedule.size} nodes to be written`
