@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { cutPackets } from '../testkit/meter/meter.js'
+import { buildMeter, cutPackets } from '../testkit/meter/meter.js'
 import { TRAFFIC_HEAD, trafficRows } from '../testkit/meter/traffic.js'
 import { inColumns } from './scale/figures.js'
 import { isIsolated, runIsolated } from './wrapper/isolated.js'
@@ -124,7 +124,7 @@ const main = async (): Promise<void> => {
   if (!isReal && values.apiserver !== 'played')
     throw new RangeError(`--apiserver must be real or played, got ${values.apiserver}`)
   if (isReal && !isIsolated) {
-    const ended = await runIsolated([])
+    const ended = await runIsolated({ prepare: () => void buildMeter(process.env) })
     if (ended === undefined)
       throw new Error(
         'a real apiserver needs network namespaces: run it as root, or with --apiserver=played',

@@ -4,6 +4,7 @@ import { argv } from 'node:process'
 import { readArguments, say } from './command/arguments.js'
 import { figureLines, faultsOf, tableOf } from './fleet/report.js'
 import { AS_CLIENTS, runClients } from './fleet/clients.js'
+import { prepareFleets } from './fleet/programs.js'
 import { measureFleets, PROGRAMS, type ProgramName } from './fleet/run.js'
 import { isIsolated, runIsolated } from './wrapper/isolated.js'
 
@@ -50,7 +51,10 @@ else {
     watchS: whole('watch', values.watch, 60),
   }
   if (!isIsolated)
-    process.exit((await runIsolated([])) ?? refuse('needs network namespaces: run it as root'))
+    process.exit(
+      (await runIsolated({ prepare: prepareFleets })) ??
+        refuse('needs network namespaces: run it as root'),
+    )
   const measured = await measureFleets(size, say)
   const faults = faultsOf(measured)
   const text = [tableOf(measured), ...measured.map(figureLines), ...faults].join('\n')

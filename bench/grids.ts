@@ -37,7 +37,7 @@ const size = {
 
 if (!isIsolated) {
   buildBundle()
-  const ended = await runIsolated([], ['--user', '--map-root-user'])
+  const ended = await runIsolated({ ways: [[], ['--user', '--map-root-user']] })
   process.exit(ended ?? refuse('needs network namespaces: run it as root'))
 }
 const rows = await gridRowsOf(size, say)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrapper's bars: the bundle under the image's flags, in front of an apiserver that is played, or of a real one.
+import { buildMeter } from '../testkit/meter/meter.js'
 import { readArguments, say } from './command/arguments.js'
 import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
 import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
@@ -47,7 +48,11 @@ const link = {
 
 if (!isIsolated) {
   buildBundle()
-  const ended = only.includes('list') || only.includes('link') ? await runIsolated([]) : undefined
+  const isLinkMeasured = only.includes('link')
+  const prepare = (): void => {
+    if (isLinkMeasured) buildMeter(process.env)
+  }
+  const ended = only.includes('list') || isLinkMeasured ? await runIsolated({ prepare }) : undefined
   if (ended !== undefined) process.exit(ended)
 }
 

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { buildGoProgram } from '../../testkit/go-program.js'
+import { buildMeter } from '../../testkit/meter/meter.js'
 import { cpuMs } from '../agent/proc.js'
 import { combined, type Counts } from './counts.js'
 import { AS_CLIENTS, type ClientsOrder, type ClientsState } from './clients.js'
@@ -83,11 +84,18 @@ export const startOurs = (order: FleetOrder): Fleet => {
   }
 }
 
+const buildClientGo = (): string => buildGoProgram('testkit/informer', process.env)
+
+/** What is built before the network is left behind. @throws MissingError where it cannot be had */
+export const prepareFleets = (): void => {
+  buildMeter(process.env)
+  buildClientGo()
+}
+
 /** As many programs with client-go, each with a connection and a token of its own. */
 export const startClientGo = (order: FleetOrder): Fleet => {
   const { server, ca, clients, spreadMs } = order
-  const program = buildGoProgram('testkit/informer', process.env)
-  const child = spawn(program, ['-fleet'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const child = spawn(buildClientGo(), ['-fleet'], { stdio: ['pipe', 'pipe', 'ignore'] })
   const members = clients.map(plan => ({ token: plan.token, follows: followedBy(plan) }))
   child.stdin.write(`${JSON.stringify({ server, ca, spreadS: spreadMs / 1_000, members })}\n`)
   const lines = createInterface({ input: child.stdout })

@@ -18,15 +18,22 @@ export const buildBundle = (): void => {
   if (status !== 0) process.exit(1)
 }
 
+interface Isolation {
+  /** Further flags of `unshare`: the first that work here are taken. @default none */
+  readonly ways?: readonly (readonly string[])[]
+  /** Builds what is needed beside the control plane. @throws MissingError where it cannot be had */
+  readonly prepare?: () => void
+}
+
 /**
- * Run this bench again with the same arguments, in namespaces of its own. The control plane is built before, if it is not
- * there yet: inside is no network to have its modules from. Ends the process with 2 when it cannot be built.
- * @param ways Further flags of `unshare`: the first that works here is taken
+ * Run this bench again with the same arguments, in namespaces of its own. Control plane and what `prepare` builds are built
+ * before, if they are not there yet: inside is no network to have their modules from. Ends the process with 2 when they cannot be.
  * @returns its exit code; undefined when this machine allows no namespaces
  */
-export const runIsolated = async (
-  ...ways: readonly (readonly string[])[]
-): Promise<number | undefined> => {
+export const runIsolated = async ({
+  ways = [[]],
+  prepare = () => undefined,
+}: Isolation = {}): Promise<number | undefined> => {
   const flags = ways
     .map(more => [...more, ...NAMESPACES])
     .find(all => spawnSync('unshare', [...all, 'true']).status === 0)
@@ -34,6 +41,7 @@ export const runIsolated = async (
   const say = (line: string): void => void process.stderr.write(`${line}\n`)
   try {
     await findPlane(say)
+    prepare()
   } catch (error) {
     if (!(error instanceof MissingError)) throw error
     say(error.message)
