@@ -210,10 +210,14 @@ class LevelWriter implements Writer {
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
-    this.#isIdle = this.#schedule.size === 0 && this.#known.isThrough
-    return this.#schedule.size === 0
-      ? 'all is written'
-      : `${this.#schedule.size} nodes to be written`
+    return this.#found()
+  }
+
+  /** A whole review has ended. @returns what there is to write, in words */
+  #found(): string {
+    const { size } = this.#schedule
+    this.#isIdle = size === 0 && this.#known.isThrough
+    return size === 0 ? 'all is written' : `${size} nodes to be written`
   }
 
   resumed(): void {
