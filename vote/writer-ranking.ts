@@ -65,11 +65,20 @@ export class WriterRanking {
     return member => weightOf(this.#ids[member]!) > own
   }
 
-  /** All members in the target's order. */
-  all(target: bigint): readonly number[] {
+  /** The first in the target's order of those who may write; undefined when nobody may. */
+  firstOf(target: bigint, may: (member: number) => boolean): number | undefined {
+    const kept = this.of(target).first.find(may)
+    if (kept !== undefined) return kept
     const weightOf = weightsFor(target)
-    const weights = this.#ids.map(weightOf)
-    return [...weights.keys()].sort((a, b) => (weights[a]! > weights[b]! ? -1 : 1))
+    let first: number | undefined
+    let most = -1n
+    for (const [member, id] of this.#ids.entries()) {
+      const weight = may(member) ? weightOf(id) : -1n
+      if (weight <= most) continue
+      first = member
+      most = weight
+    }
+    return first
   }
 
   #rank(target: bigint): TargetRanking {

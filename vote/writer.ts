@@ -143,7 +143,4 @@ export const topWriter = (
   evidence: Evidence,
   { index, id }: WriteTarget,
   ranking: WriterRanking,
-): number | undefined => {
-  const may = (member: number): boolean => mayWrite(judgement, evidence, member, index)
-  return ranking.of(id).first.find(may) ?? ranking.all(id).find(may)
-}
+): number | undefined => ranking.firstOf(id, member => mayWrite(judgement, evidence, member, index))

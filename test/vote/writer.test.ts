@@ -165,6 +165,16 @@ t.test('writers: each fit member has a rank of its own, and targets spread over 
   t.end()
 })
 
+/** All members in a target's order. */
+const orderOf = (ranking: WriterRanking, target: bigint): readonly number[] => {
+  const order: number[] = []
+  for (;;) {
+    const next = ranking.firstOf(target, member => !order.includes(member))
+    if (next === undefined) return order
+    order.push(next)
+  }
+}
+
 t.test(
   'a ranking says who comes before the own node, who is first, and keeps what it computed',
   t => {
@@ -175,7 +185,7 @@ t.test(
         const ranking = new WriterRanking(ids, self)
         const target = id64(`target ${salt}`)
         const fresh = ranking.comparisonFor(target)
-        const all = ranking.all(target)
+        const all = orderOf(ranking, target)
         const order = ranking.of(target)
         const known = ranking.comparisonFor(target)
         t.equal(ranking.of(target), order)
@@ -202,7 +212,7 @@ t.test('the first writer is found where none of the very first may write', async
   const ids = range(30).map(index => id64(`node-${index}`))
   const ranking = new WriterRanking(ids, e.self)
   const target = { index: 7, id: ids[7]! }
-  const all = ranking.all(target.id).filter(member => member !== 7)
+  const all = orderOf(ranking, target.id).filter(member => member !== 7)
   for (const out of range(25)) {
     t.equal(topWriter(j, e, target, ranking), all[out])
     j.localUp[all[out]!] = 0
@@ -210,3 +220,11 @@ t.test('the first writer is found where none of the very first may write', async
   j.localUp.fill(0)
   t.equal(topWriter(j, e, target, ranking), undefined)
 })
+
+t.test(
+  'the order of writers is the same in every version: agents of two may share a zone',
+  async t => {
+    const ids = range(10).map(index => id64(`node-${index}`))
+    t.strictSame(orderOf(new WriterRanking(ids, 0), ids[3]!), [7, 1, 3, 2, 4, 6, 8, 9, 0, 5])
+  },
+)
