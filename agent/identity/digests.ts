@@ -64,8 +64,8 @@ export class Digests {
   }
 
   /**
-   * The places of which `newsFor` has anything for a peer with these digests, ascending. Says the same as `behindBy` and
-   * `isBehind`, without a call for each place.
+   * The places of which `newsFor` has anything for a peer with these digests, ascending. It compares as `newsFor` does, without a call for
+   * each place.
    * @param always listed whatever is known of it
    */
   placesOfNews({ seen, now, least }: PeerKnowledge, always?: number): number[] {

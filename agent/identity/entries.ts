@@ -58,7 +58,7 @@ export const digestOf = (known: KnownStatement | undefined, now: number): number
  * By how many quarters one digest is behind ours, negative when ahead; neither is 0. A digest is a remainder: of the times
  * that have it, take the one nearest to ours.
  */
-export const behindBy = (digest: number, ours: number): number => {
+const behindBy = (digest: number, ours: number): number => {
   const behind = modulo(ours - digest, DIGEST_STEPS)
   return behind > DIGEST_STEPS / 2 ? behind - DIGEST_STEPS : behind
 }
@@ -67,7 +67,7 @@ export const behindBy = (digest: number, ours: number): number => {
  * Whether it is news to a peer that is so many quarters behind: it is behind the statement, or far enough behind in it.
  * @param quarters since the statement's time
  */
-export const isBehind = (behind: number, quarters: number, least: number): boolean =>
+const isBehind = (behind: number, quarters: number, least: number): boolean =>
   behind > quarters || behind >= least
 
 /**

@@ -71,8 +71,8 @@ export class KnownNodes {
   }
 
   /** Whether the last look at all members asked about every Node that it was time to ask about. */
-  get isThrough(): boolean {
-    return this.#unknown.isThrough
+  get isCaughtUp(): boolean {
+    return this.#unknown.isCaughtUp
   }
 
   /** A Node that is followed, as it is now. */

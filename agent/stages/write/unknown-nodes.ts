@@ -58,7 +58,7 @@ export class UnknownNodes {
   }
 
   /** Whether there was room in this look for every Node that it was time to ask about. */
-  get isThrough(): boolean {
+  get isCaughtUp(): boolean {
     return this.#left > 0
   }
 

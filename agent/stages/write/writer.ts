@@ -210,13 +210,13 @@ class LevelWriter implements Writer {
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
     if (nextAt < Infinity)
       this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
-    return this.#found()
+    return this.#endReview()
   }
 
   /** A whole review has ended. @returns what there is to write, in words */
-  #found(): string {
+  #endReview(): string {
     const { size } = this.#schedule
-    this.#isIdle = size === 0 && this.#known.isThrough
+    this.#isIdle = size === 0 && this.#known.isCaughtUp
     return size === 0 ? 'all is written' : `${size} nodes to be written`
   }
 
