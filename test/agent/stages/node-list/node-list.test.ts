@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -36,7 +37,7 @@ const makeWorld = async (
 ): Promise<World> => {
   const dir = change.dir ?? mkdtempSync(join(tmpdir(), 'edge-health-test-'))
   // A file may be saved meanwhile.
-  t.teardown(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }))
+  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   const clock = new FakeClock()
   const log = recordingLog()
   const store = makeResultStore(clock.now())
