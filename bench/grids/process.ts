@@ -3,9 +3,8 @@
 import { Child } from '../../sandbox/child.js'
 import { systemClock } from '../../core/clock.js'
 import type { GridsStatusView } from '../../grids/run/status-view.js'
+import { freePort } from '../../testkit/free-port.js'
 import { until } from '../../testkit/kube/raw-objects.js'
-
-const ADDRESS = '127.0.0.1:51008'
 
 export interface Controller {
   readonly pid: number
@@ -15,17 +14,18 @@ export interface Controller {
 
 /** Start it, and wait until it leads over full tables. The flags of Node.js are those of the image. */
 export const startController = async (kubeconfig: string): Promise<Controller> => {
+  const address = `127.0.0.1:${await freePort()}`
   const child = new Child({
     title: 'grids',
     command: process.execPath,
     args: [
       ...['--max-semi-space-size=2', '--v8-pool-size=1', 'dist/edge-health.cjs'],
-      ...['grids', '--kubeconfig', kubeconfig, '--status-address', ADDRESS],
+      ...['grids', '--kubeconfig', kubeconfig, '--status-address', address],
     ],
     env: { PATH: '/usr/bin:/bin' },
   })
   const status = async (): Promise<GridsStatusView> => {
-    const answer = await fetch(`http://${ADDRESS}/status`)
+    const answer = await fetch(`http://${address}/status`)
     return (await answer.json()) as GridsStatusView
   }
   try {

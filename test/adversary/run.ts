@@ -55,7 +55,8 @@ export const playSequence = async (sequence: Sequence, identity?: Signing): Prom
     world.crash(victim)
     dead.push(world.machine(victim).name)
   }
-  const bound = markedBound(sequence.size)
+  // Who was refused may not write before its wait is over, half a minute at most: the guard `patient` holds it to that.
+  const bound = markedBound(sequence.size) + zone.apiWaitMs()
   const isMarked = (): boolean => dead.every(name => world.condemned().includes(name))
   const markedMs = await zone.until(isMarked, bound)
   const late = `${dead.join()} not marked within ${bound} ms, but ${world.condemned().join()}`

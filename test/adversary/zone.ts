@@ -291,6 +291,13 @@ export class Zone {
     return !isRead && this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
   }
 
+  /** How long an agent that was refused may still wait before it asks the apiserver again; 0 where none was. */
+  apiWaitMs(): number {
+    const now = this.world.clock.now()
+    const waits = this.#on.map(({ name }) => (this.#waits.get(name)?.until ?? now) - now)
+    return Math.max(0, ...waits)
+  }
+
   /** When a node lost its keys, last, and for how long others hear nothing before they believe new ones; undefined where none wait. */
   newKeysOf(machine: Machine): { readonly at: number; readonly waitMs: number } | undefined {
     const at = this.#newKeysAt.get(machine.name)
