@@ -37,7 +37,8 @@ export class ExchangeGuards {
       const { answer, from, to } = link
       if (kind !== 'answer' || answer === undefined) return
       const pair = `${to} ${from}`
-      const isTaken = answer.status === 200
+      // Whoever took the address of a dead node takes in nothing.
+      const isTaken = answer.status === 200 && this.#isOwn(from)
       if (isTaken) this.#takenAt.set(pair, answer.askedAt)
       this.#answered(pair, isTaken)
       this.#reviewAge(pair, from, answer)
@@ -48,6 +49,12 @@ export class ExchangeGuards {
     const { machines } = this.#facts.zone.world
     for (const asker of machines)
       for (const other of machines) if (asker !== other) this.#review(asker, other)
+  }
+
+  #isOwn(address: string): boolean {
+    const { machines } = this.#facts.zone.world
+    const machine = machines.find(each => each.address === address)
+    return machine !== undefined && this.#facts.isTalking(machine)
   }
 
   #answered(pair: string, isTaken: boolean): void {
@@ -90,15 +97,16 @@ export class ExchangeGuards {
   }
 
   /**
-   * With `require` a member believes new keys after a time in which it heard nothing of the old ones. Who begins anew before it
-   * believed them waits from then on.
+   * With `require` a member believes new keys after a time in which it heard nothing of the old ones. Who begins anew, or stood
+   * still, before it believed them waits from then on.
    */
   #waitsForNewKeys(machine: Machine, peer: Machine): boolean {
     const newKeys = this.#facts.zone.newKeysOf(machine)
     if (newKeys === undefined) return false
-    const { begunAt } = this.#facts.of(peer.name)
+    const { begunAt, silentAt } = this.#facts.of(peer.name)
     const hasBelieved = (this.#takenAt.get(`${machine.address} ${peer.address}`) ?? 0) > newKeys.at
-    return !hasBelieved && this.#facts.now <= Math.max(newKeys.at, begunAt) + newKeys.waitMs
+    const sinceAt = Math.max(newKeys.at, begunAt, silentAt)
+    return !hasBelieved && this.#facts.now <= sinceAt + newKeys.waitMs
   }
 
   /** It began or came back, and is not served its own Node, which alone says what zone it is in: it waits as it is asked to. */

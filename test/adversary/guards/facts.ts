@@ -30,6 +30,8 @@ export interface Facts {
   linkBadAt: number
   /** The agent was away, or its own probes were no use. */
   blindAt: number
+  /** The agent was away, or stood still. */
+  silentAt: number
   /** When its agent began. */
   begunAt: number
   /** When its agent, or what it can see of its link to the apiserver, became another. */
@@ -57,7 +59,7 @@ interface Link {
 const fresh = (now: number): Facts => ({
   ...{ troubleAt: now, wasInTrouble: false, unsoundAt: now, presentAt: now, aliveAt: now },
   ...{ majorityAt: now, memberAt: now, returned: { at: -Infinity, wall: -Infinity } },
-  ...{ linkCutAt: now, linkBadAt: now, blindAt: now, begunAt: now, turnedAt: [] },
+  ...{ linkCutAt: now, linkBadAt: now, blindAt: now, silentAt: now, begunAt: now, turnedAt: [] },
   ...{ cutAt: new Map<string, number>(), markedAt: Infinity },
   ...{ partlyCutAt: -Infinity, isolatedSince: undefined },
 })
@@ -165,6 +167,7 @@ export class FactBook {
     this.#noteMajority(machine, facts, this.members.length === 2 ? 1 : quorum)
     if (machine.isMember) facts.memberAt = now
     if (!this.#canSee(machine)) facts.blindAt = now
+    if (!this.isTalking(machine)) facts.silentAt = now
     this.#noteCuts(machine, facts)
   }
 

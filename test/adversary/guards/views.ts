@@ -106,7 +106,10 @@ export class ViewGuards {
     this.#note('found', peerListener.trouble === null ? found : undefined)
   }
 
-  /** Who came back is a new member: what this agent wrote about it before is not shown. Looked at once for each return. */
+  /**
+   * Who came back is a new member: what this agent wrote about it before is not shown. Looked at once for each return. Who
+   * was cut from the cloud when it came back may never have been told that it left.
+   */
   #reviewMemory({ name: viewer, agent, wall }: Machine): void {
     if (agent === undefined) return
     for (const { name } of this.#facts.members) {
@@ -115,7 +118,7 @@ export class ViewGuards {
       if (name === viewer || this.#returns.get(pair) === at || this.#facts.now < at + SHOWN_MS)
         continue
       this.#returns.set(pair, at)
-      if (at === -Infinity) continue
+      if (this.#facts.of(viewer).linkCutAt > at - TOLD_MS) continue
       const write = agent.views.node(name)?.lastWrite ?? undefined
       // By the clock of its own machine.
       const isOld =
