@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { findTool } from '../../testkit/find-tool.js'
+import { freePort } from '../../testkit/free-port.js'
 import { AGENT_FLAGS, IMAGE_FLAGS } from '../../sandbox/zone-node.js'
-import { shippedFlags } from '../../testkit/bundle.js'
+import { buildBundle, cleanEnvironment, shippedFlags } from '../../testkit/bundle.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -95,6 +96,25 @@ t.test('the image runs one file as nobody', t => {
     t.match(texts(runtime, 'RUN')[0], `/usr/local/bin/${name}`, `${name} is taken out`)
   }
   t.end()
+})
+
+t.test('the warm-up starts an agent, which ends well', async t => {
+  const app = dirname(buildBundle(t))
+  const [command = ''] = texts(runtime, 'RUN').at(-1)!.split('&& rm -rf')
+  // The ports of a node may be in use where the tests run.
+  const port = await freePort()
+  const here = command
+    .replaceAll('/app/', `${app}/`)
+    .replaceAll('/tmp/warm-up', join(app, 'state'))
+    .replace('node --', `'${process.execPath}' --`)
+  const { status, stderr } = spawnSync(
+    '/bin/sh',
+    ['-c', `${here} --port=${port} --local-port=${port}`],
+    { encoding: 'utf8', env: cleanEnvironment({ WARM_UP_SECONDS: '3' }) },
+  )
+  t.equal(status, 0, 'exit code', { stderr })
+  t.match(stderr, '"msg":"running"')
+  t.match(stderr, '"msg":"stopping"')
 })
 
 t.test('image and manifests agree', t => {
