@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
+
+const WORDS = Buffer.from('what the node says')
+
+t.test(
+  'of more nodes than have their keys kept in memory, each verifies its own signatures alone',
+  async t => {
+    const nodes = Array.from({ length: 300 }, () => {
+      const keys = generateNodeKeys()
+      return { verify: makeVerifier(keys.public.signing), signature: keys.sign(WORDS) }
+    })
+    const isRight = (of: number, by: number): boolean =>
+      nodes[of]!.verify(WORDS, nodes[by]!.signature)
+    // Twice: the first ones are parsed anew.
+    for (let round = 0; round < 2; round++) {
+      t.ok(nodes.every((_, node) => isRight(node, node)))
+      t.notOk(nodes.some((_, node) => isRight(node, (node + 1) % nodes.length)))
+    }
+    for (let i = 0; i < 3; i++) t.ok(isRight(0, 0), 'asked again and again')
+    t.notOk(nodes[0]!.verify(WORDS, nodes[0]!.signature.subarray(1)), 'a signature is 64 bytes')
+    t.notOk(makeVerifier(Buffer.alloc(32, 255))(WORDS, nodes[0]!.signature), 'no key at all')
+  },
+)
