@@ -19,6 +19,8 @@ import { id64 } from '../../core/ids.js'
 import { KEY_A, memberAt, zoneName, type ExchangeZone } from './exchange-zone.js'
 import type { TestIdentities } from './identities.js'
 
+type Asking = 'gossip' | 'vote'
+
 /** Where the talk with one agent stands. */
 interface Talk {
   destBoot: bigint
@@ -35,6 +37,8 @@ export interface Outcome {
   /** What the agent answered about members, by its roster. */
   readonly news: readonly PlacedEntry[]
 }
+
+type Said = Pick<Header, 'count' | 'flags' | 'membershipHash'> & Partial<Header>
 
 /** Of an empty list of suspects, and no key set. */
 const NO_SHARED = Buffer.alloc(5)
@@ -62,6 +66,8 @@ export class Insider {
    * @param shared what is said as in `EHP1`, with so many records
    * @param hash of the roster that the message is said to be made for @default the receiver's
    * @param ids of the nodes that the message is about, as for a receiver with another roster @default its roster's
+   * @param route @default gossip
+   * @param header what its header says instead
    */
   send(
     to: number,
@@ -72,12 +78,16 @@ export class Insider {
       count = 0,
       hash,
       ids,
+      route = 'gossip',
+      header = {},
     }: {
       alter?: (body: Buffer) => Uint8Array
       shared?: Uint8Array
       count?: number
       hash?: bigint
       ids?: readonly bigint[]
+      route?: Asking
+      header?: Partial<Header>
     } = {},
   ): Outcome {
     const { engine } = this.#zone.agents[to]!
@@ -87,30 +97,29 @@ export class Insider {
       -1,
     )
     const flags = ids === undefined ? 0 : SPARSE
-    const once = (): Outcome => this.#once(to, alter(bytes), { count, hash, flags })
+    const membershipHash = hash ?? engine.table.hash
+    const once = (): Outcome =>
+      this.#once(to, route, alter(bytes), { count, membershipHash, flags, ...header })
     const outcome = once()
     if (outcome.status !== 409) return outcome
     return { ...once(), challengeBytes: outcome.answerBytes }
   }
 
-  #once(
-    to: number,
-    body: Uint8Array,
-    { count, hash, flags }: Pick<Header, 'count' | 'flags'> & { readonly hash: bigint | undefined },
-  ): Outcome {
+  #once(to: number, route: Asking, body: Uint8Array, said: Said): Outcome {
     const { clock, agents } = this.#zone
     const { engine } = agents[to]!
     const talk = this.#talks.get(to) ?? { destBoot: 0n, seq: 0, shownAt: 0 }
     this.#talks.set(to, talk)
     const key = this.#keyWith(to)
     const header: Header = {
-      ...{ type: TYPE.gossip, flags, membershipHash: hash ?? engine.table.hash },
+      type: TYPE[route],
       ...{ senderId: id64(memberAt(this.#n).name), senderBoot: 77n, senderSeq: ++talk.seq },
-      ...{ baseHb: 1, destBoot: talk.destBoot, count },
+      ...{ baseHb: 1, destBoot: talk.destBoot },
       heldMs: talk.destBoot === 0n ? 0 : Math.floor(clock.now() - talk.shownAt),
+      ...said,
     }
     const { status, body: answer } = engine.receive(
-      'gossip',
+      route,
       seal(header, body, ZONE, key),
       memberAt(this.#n).address,
     )

@@ -10,7 +10,9 @@ import {
   type Statement,
 } from '../../../../agent/identity/statement.js'
 import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
+import type { Header } from '../../../../agent/stages/exchange/wire.js'
 import { id64 } from '../../../../core/ids.js'
+import type { Random } from '../../../../core/random.js'
 import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
 import { TestIdentities } from '../../../../testkit/zone/identities.js'
 import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
@@ -429,6 +431,24 @@ t.test('a member that names nodes without end makes nobody else send more', asyn
   await zone.stop()
 })
 
+/** One or two fields of a header that its sender made up; the rest is as it should be. */
+const anyHeader = (random: Random): Partial<Header> => {
+  const word = (): number => random.below(2 ** 32)
+  const long = (): bigint => (BigInt(word()) << 32n) | BigInt(word())
+  const lies: readonly (() => Partial<Header>)[] = [
+    () => ({ type: random.below(256) }),
+    () => ({ flags: random.below(256) }),
+    () => ({ count: random.below(65_536) }),
+    () => ({ heldMs: random.below(2) === 0 ? random.below(2_000) : word() }),
+    () => ({ baseHb: word() }),
+    () => ({ membershipHash: long() }),
+    () => ({ senderBoot: long() }),
+    () => ({ destBoot: long() }),
+  ]
+  const pick = (): Partial<Header> => lies[random.below(lies.length)]!()
+  return { ...pick(), ...(random.below(2) === 0 ? pick() : {}) }
+}
+
 t.test('validly signed messages, altered: nothing is believed, nothing breaks', async t => {
   const messages = Number(process.env['EDGE_HEALTH_FUZZ'] ?? shareOf(t, 2_000, 500, 'messages'))
   const stolen = await steal(4)
@@ -478,7 +498,8 @@ t.test('validly signed messages, altered: nothing is believed, nothing breaks', 
     // Whoever passed on a bad signature is listened to again: each message is looked at.
     await zone.clock.advance(badSignatures() > bad ? 61 * SECOND : 60)
     bad = badSignatures()
-    const { status } = insider.send(1, message % 2 === 0 ? real : shorter, { alter })
+    const route = message % 4 < 2 ? 'gossip' : 'vote'
+    const { status } = insider.send(1, message % 2 === 0 ? real : shorter, { alter, route })
     // Answered 400 or 200, so its signature was proved.
     if (status === 400 || status === 200) passed++
     if (status === 200) read++
@@ -492,5 +513,20 @@ t.test('validly signed messages, altered: nothing is believed, nothing breaks', 
   t.ok(read > messages / 100, `${read} of ${messages} were well-formed`)
   t.ok(signatures > messages / 100, `${signatures} altered statements came to be proved`)
   believesNothing('in the end')
+  const statuses = new Map<number, number>()
+  for (let message = 0; message < messages / 4; message++) {
+    await zone.clock.advance(60)
+    const header = anyHeader(random)
+    const route = message % 2 === 0 ? 'gossip' : 'vote'
+    const { status } = insider.send(1, message % 3 === 0 ? shorter : real, { header, route })
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  t.comment(`signed headers, altered: ${[...statuses].map(pair => pair.join(': ')).join(', ')}`)
+  t.ok(
+    [...statuses.keys()].every(status => status >= 200 && status < 500),
+    'each was answered',
+  )
+  t.ok((statuses.get(200) ?? 0) > 0, 'some are taken in')
+  believesNothing('after headers that lie')
   await zone.stop()
 })
