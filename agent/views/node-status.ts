@@ -67,6 +67,20 @@ const DIALECTS: Readonly<Record<PeerStatus['speaks'], PeerView['dialect']>> = {
   'v0.9': 'superedge-v0.9',
 }
 
+/**
+ * What is wrong with a peer, in words; null when nothing is.
+ * @param refused why its messages were refused, of one that is not heard
+ */
+export const peerTroubleOf = (
+  { trouble, equivocations }: Pick<PeerStatus, 'trouble' | 'equivocations'>,
+  refused: readonly string[],
+): string | null => {
+  if (trouble !== null) return trouble
+  if (refused.length > 0) return `refused: ${refused.join(', ')}`
+  if (equivocations === 0) return null
+  return `signed different statements for one time (${equivocations}): its keys are on two machines, or it lies`
+}
+
 const peerOf = ({ options, peers, times, state }: NodeScene, index: number): PeerView | null => {
   const peer = peers.get(state.roster.members[index]!.name)
   if (peer === undefined) return null
@@ -82,9 +96,7 @@ const peerOf = ({ options, peers, times, state }: NodeScene, index: number): Pee
     isSigned: peer.isSigned,
     keySet: peer.keySetHash,
     isKeyRefused: peer.isKeyRefused,
-    trouble:
-      peer.trouble ??
-      (refused.length > 0 && heard !== 'ok' ? `refused: ${refused.join(', ')}` : null),
+    trouble: peerTroubleOf(peer, heard === 'ok' ? [] : refused),
   }
 }
 

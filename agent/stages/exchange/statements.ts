@@ -82,7 +82,7 @@ export class Statements {
   }
 
   get counts(): StatementCounts {
-    const now = this.#members.reduce((sum, member) => sum + (member?.latest.equivocations ?? 0), 0)
+    const now = this.#members.reduce((sum, _, index) => sum + this.equivocationsOf(index), 0)
     return { proved: this.#proofs.proved, equivocations: this.#equivocations + now }
   }
 
@@ -94,6 +94,11 @@ export class Statements {
   /** Whether this member has to sign what it says: its keys are known and it has not fallen back to the zone's key. */
   isSigned(index: number): boolean {
     return this.#members[index]?.fellBackAt === Infinity
+  }
+
+  /** Different statements of one epoch and time that this member signed, since its keys are known. */
+  equivocationsOf(index: number): number {
+    return this.#members[index]?.latest.equivocations ?? 0
   }
 
   /** Whether keys of this member are known, also while it has fallen back to the zone's key. */
@@ -295,7 +300,7 @@ export class Statements {
   #follow(known: ReadonlyMap<string, MemberEntry> = new Map()): void {
     const { zoneHash, table } = this.#place
     const { own, pins } = this.#identities
-    for (const member of this.#members) this.#equivocations += member?.latest.equivocations ?? 0
+    for (const index of this.#members.keys()) this.#equivocations += this.equivocationsOf(index)
     this.#members = table.roster.members.map(({ name, id }, index) => {
       const pin = pins.get(name)
       if (pin === undefined || own === undefined || index === table.self) return undefined

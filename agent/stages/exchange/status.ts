@@ -20,6 +20,8 @@ export interface PeerStatus {
   readonly keySetHash: string | null
   /** Its keys are known: it is believed only when it signs with them. */
   readonly isSigned: boolean
+  /** Statements with the number of another one that it signed, too. */
+  readonly equivocations: number
   /** Requests to it that failed, and why the last one did. */
   readonly failures: number
   readonly trouble: string | null
@@ -82,6 +84,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   keyId: peer.keyId ?? null,
   keySetHash: peer.keySetHash === undefined ? null : showKeySet(peer.keySetHash),
   isSigned: membership.statements.isSigned(peer.index),
+  equivocations: membership.statements.equivocationsOf(peer.index),
   failures: peer.failures,
   trouble: peer.trouble ?? null,
   isKeyRefused: peer.isKeyRefused,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { peerTroubleOf } from '../../../agent/views/node-status.js'
 import { notesOf } from '../../../agent/text/status-text.js'
 import { World } from '../../../testkit/zone/world.js'
 
@@ -33,5 +34,16 @@ t.test(
       nodes.filter(({ verdict, nextWrite }) => verdict !== 'healthy' || nextWrite !== null),
       [],
     )
+  },
+)
+
+t.test(
+  'trouble with a peer: the last request first, then what it sends, then what it signed',
+  async t => {
+    const said = { trouble: null, equivocations: 2 }
+    t.equal(peerTroubleOf({ ...said, trouble: 'no answer' }, ['unsigned']), 'no answer')
+    t.equal(peerTroubleOf(said, ['unsigned', 'too-fast']), 'refused: unsigned, too-fast')
+    t.match(peerTroubleOf(said, []), /^signed different statements for one time \(2\): /)
+    t.equal(peerTroubleOf({ ...said, equivocations: 0 }, []), null)
   },
 )

@@ -431,6 +431,29 @@ t.test('a member that names nodes without end makes nobody else send more', asyn
   await zone.stop()
 })
 
+t.test('who signs different statements for one time is shown by name', async t => {
+  const { zone, identities, insider, newsOf } = await steal(3)
+  const news = newsOf(0, 1)
+  const { statement } = statementOf(news)
+  const id = id64(memberAt(0).name)
+  const keys = identities.keysOf(memberAt(0).name)
+  const time = statement.time + Math.ceil(zone.clock.now() / QUARTER_MS)
+  const say = (down: readonly bigint[]): void => {
+    const bytes = sealStatement({ ...statement, time, down }, { zoneHash: ZONE, id }, content => keys.sign(content)) // prettier-ignore
+    insider.send(1, [withStatement(news, bytes)])
+  }
+  const { engine } = zone.agents[1]!
+  const shown = (): object =>
+    Object.fromEntries(engine.status().peers.map(peer => [peer.name, peer.equivocations]))
+  const [stolen, honest] = [memberAt(0).name, memberAt(2).name]
+  say([])
+  t.strictSame(shown(), { [stolen]: 0, [honest]: 0 })
+  say([id64(honest)])
+  t.strictSame(shown(), { [stolen]: 1, [honest]: 0 })
+  t.equal(engine.status().identity.equivocations, 1)
+  await zone.stop()
+})
+
 /** One or two fields of a header that its sender made up; the rest is as it should be. */
 const anyHeader = (random: Random): Partial<Header> => {
   const word = (): number => random.below(2 ** 32)
