@@ -216,6 +216,10 @@ const keepSuperedge: AdmissionCell = {
   },
 }
 
+/** Writes of the taint that this replica changed since it started. */
+const taintsKeptBy = async (stage: Stage, replica: 1 | 2): Promise<number> =>
+  Number(/\/node-taint changed (\d+)/.exec(await stage.reviews(replica))?.[1] ?? 0)
+
 const killed: AdmissionCell = {
   name: 'webhook-killed',
   shows:
@@ -231,6 +235,7 @@ const killed: AdmissionCell = {
     const before = await watch(stage, 'killed-1', GRACE_MS + 5_000, ['evicted'])
     note(`two replicas: ${text(before)}`)
     await stage.killReplica(1)
+    const keptBefore = await taintsKeptBy(stage, 2)
     const one = await Promise.all(['killed-1', 'killed-2'].map(name => watch(stage, name, KEPT_MS, ['evicted']))) // prettier-ignore
     for (const moments of one) note(`one is killed: ${text(moments)}`)
     note(`reviews that failed, by the apiserver's count: ${await stage.failedReviews()}`)
@@ -238,6 +243,8 @@ const killed: AdmissionCell = {
       'nobody is evicted',
       one.every(({ evicted }) => evicted === undefined),
     )
+    const kept = (await taintsKeptBy(stage, 2)) - keptBefore
+    check(`since the other one takes the taint out, of ${kept} writes`, kept > 0)
     await stage.killReplica(2)
     for (const name of ['killed-1', 'killed-2']) stage.silence(name)
     const none = await watch(stage, 'killed-1', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
