@@ -9,6 +9,7 @@ export interface Asked {
   readonly account: string
   /** The Node whose Pod's token was used. */
   readonly by: string
+  /** With `try ` before it if it was a dry run, which changes nothing. */
   readonly verb: string
   readonly resource: string
   readonly name: string
@@ -34,13 +35,15 @@ interface Line {
   readonly requestObject?: unknown
 }
 
+const isDryRun = ({ path }: Pick<Asked, 'path'>): boolean => /[?&]dryRun=All/.test(path)
+
 const parse = (text: string): Asked => {
   const line = JSON.parse(text) as Line
   const { resource = '', subresource, name = '' } = line.objectRef ?? {}
   return {
     account: line.user.username?.split(':').at(-1) ?? 'nobody',
     by: line.user.extra?.['authentication.kubernetes.io/node-name']?.[0] ?? 'nobody',
-    verb: line.verb,
+    verb: isDryRun({ path: line.requestURI }) ? `try ${line.verb}` : line.verb,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     name,
     code: line.responseStatus?.code ?? 0,
@@ -82,9 +85,7 @@ export class AuditLog {
   }
 }
 
-const isWrite = ({ verb }: Asked): boolean => /^(patch|update|create|delete)$/.test(verb)
-
-const isDryRun = ({ path }: Asked): boolean => /[?&]dryRun=All/.test(path)
+const isWrite = ({ verb }: Asked): boolean => /^(try )?(patch|update|create|delete)$/.test(verb)
 
 /** An agent's change of a Node, which the apiserver took. */
 export const isNodeWrite = (asked: Asked): boolean =>

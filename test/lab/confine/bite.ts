@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the policies of deploy/ bite: one write per account that only they refuse.
+// Whether the policies of deploy/ bite: one write per policy that it alone refuses.
 import type { ApiClient } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { waitFor } from '../patience.js'
+import type { Answered, Sent } from './bed.js'
+import { configMap, event, MANAGER, metadata, micro, renew } from './requests.js'
 
-/** A request with the token of one of our accounts; its answer's status, and what the apiserver says. */
-export type Ask = (
-  by: 'agent' | 'wrapper',
-  sent: { method: 'PATCH' | 'POST'; path: string; type?: string; body: unknown },
-) => Promise<{ readonly status: number; readonly message: string }>
+/** A request with the token of one of our accounts. */
+export type Ask = (by: 'agent' | 'wrapper', sent: Sent) => Promise<Answered>
 
 const BITE = 'edge-health-bite'
 
@@ -46,35 +45,51 @@ export const askWith =
     return { status: response.status, message: await response.text() }
   }
 
-/** Allowed by RBAC, and by dry run: nothing changes. */
-const FORBIDDEN = {
-  agent: {
-    policy: 'edge-health-agent-nodes',
-    sent: (node: string) => ({
-      method: 'PATCH' as const,
-      path: `/api/v1/nodes/${node}?fieldManager=edge-health-agent&dryRun=All`,
-      type: 'application/merge-patch+json',
-      body: { metadata: { labels: { 'example.com/forbidden': 'x' } } },
-    }),
-  },
-  wrapper: {
-    policy: 'edge-health-wrapper-writes',
-    sent: () => ({
-      method: 'POST' as const,
-      path: '/api/v1/namespaces/edge-system/configmaps?dryRun=All',
-      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'bite-' } },
-    }),
-  },
+const DRY = 'dryRun=All'
+const BY_AGENT = `${MANAGER}&${DRY}`
+/** The same by dry run, of a request that has its query already or none. */
+const dry = ({ path, ...sent }: Sent): Sent => ({
+  ...sent,
+  path: `${path}${path.includes('?') ? '&' : '?'}${DRY}`,
+})
+
+interface Forbidden {
+  readonly by: 'agent' | 'wrapper'
+  readonly policy: string
+  /** `node`: the one that the token is bound to. */
+  readonly sent: (node: string) => Sent
 }
 
-/** Of our two accounts those whose forbidden write was not refused by their own policy, with what came of it. */
+/** Allowed by RBAC, and by dry run: nothing changes. What `edge-health-agent-others` refuses, RBAC refuses before it. */
+const FORBIDDEN: readonly Forbidden[] = [
+  {
+    ...{ by: 'agent', policy: 'edge-health-agent-nodes' },
+    sent: node => metadata(node, { labels: { 'example.com/forbidden': 'x' } }, BY_AGENT),
+  },
+  {
+    ...{ by: 'agent', policy: 'edge-health-agent-leases' },
+    sent: node => renew(node, micro(Date.now()), BY_AGENT),
+  },
+  {
+    ...{ by: 'agent', policy: 'edge-health-agent-events' },
+    sent: node => dry(event('Pod', 'edge-health-agent', node, Date.now())),
+  },
+  {
+    ...{ by: 'wrapper', policy: 'edge-health-wrapper-writes' },
+    sent: () => dry(configMap('bite-')),
+  },
+]
+
+/** The policies that `whoIsFree` looks at. */
+export const BITING: readonly string[] = FORBIDDEN.map(({ policy }) => policy)
+
+/** Which of our policies did not refuse the write that is forbidden by it, with what came of it. */
 export const whoIsFree = async (ask: Ask, node: string): Promise<readonly string[]> => {
   const free: string[] = []
-  for (const by of ['agent', 'wrapper'] as const) {
-    const { policy, sent } = FORBIDDEN[by]
+  for (const { by, policy, sent } of FORBIDDEN) {
     const { status, message } = await ask(by, sent(node))
     const isRefused = status === 403 && message.includes(`${policy}'`)
-    if (!isRefused) free.push(`the ${by}: ${status} ${message}`)
+    if (!isRefused) free.push(`the ${by}, in spite of ${policy}: ${status} ${message}`)
   }
   return free
 }
