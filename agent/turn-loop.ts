@@ -24,7 +24,7 @@ interface Parts {
 }
 
 /** While all is well, so many rounds in a row are left out: in a zone of 1 000 a whole one takes 20 ms. */
-const QUIET_ROUNDS = 5
+const QUIET_ROUNDS = 2
 
 /**
  * Vote, then write: once for all that changed in the store while the event loop was busy, and never inside what changed
@@ -72,7 +72,7 @@ export class TurnLoop {
 
   /**
    * A round of the schedule: a whole turn, in case a change was missed. It looks at all members, so where nothing is to be
-   * found only each sixth round votes, and each sixth one reviews the writes.
+   * found only each third round votes, and each third one reviews the writes.
    */
   round(): void {
     const { vote, write } = this.#started

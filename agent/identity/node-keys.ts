@@ -74,7 +74,7 @@ const signingKeyOf = (raw: Buffer): KeyObject => {
   return key
 }
 
-/** Takes any 32 bytes: nobody can sign for those that are no key. */
+/** Takes any 32 bytes. Who publishes a weak key, of small order, lets anybody sign for it, as if it had published the private one. */
 export const makeVerifier =
   (signing: Buffer): Verifier =>
   (bytes, signature) =>

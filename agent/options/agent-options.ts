@@ -105,7 +105,7 @@ export interface AgentOptions extends VoteOptions, PlanOptions, CheckOptions, Ex
   readonly zoneWatchUpTo: number
   /** How often a larger zone is listed. @default 600_000 */
   readonly zonePollPeriodMs: number
-  /** How often the vote runs when nothing changes (SuperEdge's voteperiod); every sixth time where all is well. @default 10_000 */
+  /** How often the vote runs when nothing changes (SuperEdge's voteperiod); every third time where all is well. @default 10_000 */
   readonly votePeriodMs: number
   /** By what the cloud link is judged. @default auto */
   readonly cloudCheck: 'auto' | 'livez' | 'write'

@@ -175,7 +175,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     default: '10s',
     profiles: { fast: '2s', superedge: '10s' },
     summary:
-      'how often the vote runs when nothing changes, every sixth time where all is well; a change is voted on at once',
+      'how often the vote runs when nothing changes, every third time where all is well; a change is voted on at once',
     aliases: [{ name: 'voteperiod', seconds: true }],
   },
   cloudCheck: {

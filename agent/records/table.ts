@@ -17,7 +17,7 @@ const BEAT_EVERY_MS = 250
 /** What a record changed: nothing; only its age; or its content. */
 export type Merged = 'old' | News
 
-/** What is new about a record: only its age, or its content. */
+/** What is new about a record: only its age, or its content, which it also is where the record before it counted no more. */
 export type News = 'fresher' | 'changed'
 
 /** The larger of two pieces of news. */
@@ -224,20 +224,23 @@ export class RecordTable implements Evidence {
     const flags = draft.flags & FLAG_MASK
     const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
     const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0
+    const countsAgain = this.#countsAgain(origin, draft.producedAt)
     this.hb[origin] = hb
     this.producedAt[origin] = draft.producedAt
     this.flags[origin] = flags
     this.cloudCutAt[origin] = cutAt
     this.foreign[origin] = 0
     this.replaced[origin]!++
-    return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+    return this.#rows.setRow(draft) || hasNewFlags || countsAgain ? 'changed' : 'fresher'
   }
 
   /** What `put` wrote of this member, which is not this node, still holds: it is newer, and says the same. */
-  renewMember(origin: number, hb: number, producedAt: number, cloudCutAt: number): void {
+  renewMember(origin: number, hb: number, producedAt: number, cloudCutAt: number): News {
+    const countsAgain = this.#countsAgain(origin, producedAt)
     this.hb[origin] = hb
     this.producedAt[origin] = producedAt
     this.cloudCutAt[origin] = cloudCutAt
+    return countsAgain ? 'changed' : 'fresher'
   }
 
   /**
@@ -249,11 +252,13 @@ export class RecordTable implements Evidence {
     const flags = draft.flags & FLAG_MASK
     const isFirst = this.foreign[origin] === 0
     const hasNewFlags = isFirst || this.flags[origin] !== flags
+    const now = this.#seams.clock.now()
+    const countsAgain = this.#countsAgain(origin, now)
     this.foreign[origin] = 1
     this.replaced[origin]!++
-    this.producedAt[origin] = this.#seams.clock.now()
+    this.producedAt[origin] = now
     this.flags[origin] = flags
-    return this.#rows.setRow(draft) || hasNewFlags ? 'changed' : 'fresher'
+    return this.#rows.setRow(draft) || hasNewFlags || countsAgain ? 'changed' : 'fresher'
   }
 
   /** What this member said as a SuperEdge agent counts no more. @returns whether there was anything. */
@@ -274,10 +279,18 @@ export class RecordTable implements Evidence {
    * for a young one.
    */
   #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
+    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || !this.#isExpired(producedAt)
+    return isFirstHand && this.#countsAgain(origin, producedAt)
+  }
+
+  #isExpired(producedAt: number): boolean {
     const { clock, recordTtlMs } = this.#seams
-    const isExpired = (at: number): boolean => at <= clock.now() - recordTtlMs
-    if (hb > this.hb[origin]!) return hb <= LEAP_MAX || !isExpired(producedAt)
-    return isFirstHand && !isExpired(producedAt) && isExpired(this.producedAt[origin]!)
+    return producedAt <= clock.now() - recordTtlMs
+  }
+
+  /** Whether a record of this age counts in the place of one that counts no more. */
+  #countsAgain(origin: number, producedAt: number): boolean {
+    return this.#isExpired(this.producedAt[origin]!) && !this.#isExpired(producedAt)
   }
 
   /**

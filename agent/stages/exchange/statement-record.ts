@@ -126,8 +126,7 @@ export class StatementRecords {
       const { statement } = received
       const { quarters } = progress
       const cutAt = cutAtOf(statement, quarters, madeAt)
-      table.renewMember(index, heartbeatAt(statement, quarters), madeAt, cutAt)
-      return 'fresher'
+      return table.renewMember(index, heartbeatAt(statement, quarters), madeAt, cutAt)
     }
     const news = table.put(draftOf(table, this.#draft, index, known))
     this.#written[index] = received

@@ -83,8 +83,8 @@ export class Cleaning {
         ? NOTHING
         : planMarks(node, 'left', words, this.#options)
     const end = await work.carryOut({ node: name, what: 'take our marks off', plan, isWanted })
-    // On a Node that is gone from the API there is nothing left to clean.
-    if (end.result === 'done' || isNotFound(end.error)) this.#forget(name)
+    // Whoever may not write any more has only read it. On a Node that is gone from the API there is nothing left to clean.
+    if ((end.result === 'done' && isWanted()) || isNotFound(end.error)) this.#forget(name)
   }
 
   #forget(name: string): void {

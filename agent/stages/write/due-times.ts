@@ -45,8 +45,10 @@ export class DueTimes {
     // While requests fail, one is made at a time, and its end starts the next review.
     if (backoff.isFailing && work.running.size > 0) return Infinity
     const dueAt = Math.max(turnAt, notBefore, backoff.readyAt(node))
-    // A writer ranked before us may fall silent at any time.
-    return turnAt > now ? Math.min(dueAt, now + this.#options.writerStaggerMs / 2) : dueAt
+    if (turnAt <= now) return dueAt
+    // A writer ranked before us may fall silent at any time; where many must, our turn comes late in any case.
+    const lookMs = (this.#options.writerStaggerMs / 2) * Math.max(1, turn.rank)
+    return Math.min(dueAt, now + lookMs)
   }
 
   /**

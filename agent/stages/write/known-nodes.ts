@@ -28,7 +28,7 @@ interface KnownNodesSeams {
   readonly kube: Pick<KubeApi, 'watchNode'>
   readonly clock: Clock
   readonly random: Random
-  readonly store: Pick<ResultStore, 'marked'>
+  readonly store: Pick<ResultStore, 'marked' | 'nodeList'>
   readonly authority: Pick<WriteAuthority, 'turn' | 'firstWriter' | 'desired'>
   readonly work: Pick<NodeWork, 'nodeOf' | 'doubt' | 'running'>
   /** Called when a followed Node has changed. */
@@ -96,6 +96,7 @@ export class KnownNodes {
   isDue(name: string, wanted: Wanted & { readonly isYoung: boolean }): boolean {
     const { desired, node, isYoung } = wanted
     if (node === undefined) return this.#unknown.mustLook(name, desired)
+    if (!this.#seams.store.nodeList.current.isOfZone(node)) return false
     const isDifferent = differs(node, desired, isYoung, this.#options)
     if (!isDifferent && desired === 'healthy') this.#unknown.settled(name)
     return isDifferent

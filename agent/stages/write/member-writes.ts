@@ -13,7 +13,7 @@ import type { WriteAuthority } from './write-authority.js'
 
 interface MemberWritesSeams {
   readonly clock: Clock
-  readonly store: Pick<ResultStore, 'zone'>
+  readonly store: Pick<ResultStore, 'zone' | 'nodeList'>
   readonly authority: Pick<WriteAuthority, 'desiredNow' | 'youngUntil'>
   readonly work: Pick<NodeWork, 'carryOut'>
   readonly events: EventRecorder
@@ -39,7 +39,8 @@ export class MemberWrites {
     const { store, clock, authority, work, events, wall } = this.#seams
     let event: EventWords | undefined
     const plan: Task['plan'] = node => {
-      if (what === 'keep') return NOTHING
+      // The member list may be behind: whoever knows that it left takes our marks off.
+      if (what === 'keep' || !store.nodeList.current.isOfZone(node)) return NOTHING
       const state = store.zone.current!
       const index = state.roster.indexOf(name)!
       const at = { now: clock.now(), wall: wall(), options: this.#options }

@@ -12,6 +12,11 @@ const ASKED_AT_ONCE = 10
 const UNDECIDED_MS = 30_000
 /** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
 const LATE_MS = 20_000
+/**
+ * For so long after a node is healthy again everybody stands by to read it, each in its turn. Who is first in the order reads it
+ * however long that takes, and the others look again within about an hour.
+ */
+const STANDBY_MS = 300_000
 /** When there was no room to ask about a node. */
 const ASK_SOON_MS = 500
 
@@ -36,7 +41,8 @@ interface Look {
 export class UnknownNodes {
   readonly #random: Random
   readonly #desired = new Map<string, DesiredMarks>()
-  readonly #moved = new Set<string>()
+  /** When each node moved last. */
+  readonly #moved = new Map<string, number>()
   /** Nodes that this agent has to read. */
   readonly #ours = new Set<string>()
   /** Nodes that were not healthy all the time: until when late writes may land; +Infinity while not healthy. */
@@ -69,7 +75,7 @@ export class UnknownNodes {
     if (desired === 'keep' || before === desired) return false
     this.#desired.set(node, desired)
     if (before === undefined && desired === 'healthy') return false
-    this.#moved.add(node)
+    this.#moved.set(node, this.#look.now)
     return true
   }
 
@@ -83,6 +89,7 @@ export class UnknownNodes {
   mustLook(node: string, desired: DesiredMarks): boolean {
     if (desired === 'keep') return false
     if (desired !== 'healthy') return this.#moved.has(node)
+    if (this.#look.now >= (this.#moved.get(node) ?? Infinity) + STANDBY_MS) this.#moved.delete(node)
     return this.#becomesOurs(node) || this.#ours.has(node) || this.#moved.has(node)
   }
 

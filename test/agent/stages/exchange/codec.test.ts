@@ -231,7 +231,7 @@ t.test('FA4: a record that has expired blocks nobody', async t => {
   await time.advance(60_000)
   t.equal(merge(1_700_000_060, 0, false), 'old', 'a relay may have stood still')
   t.equal(merge(1_700_000_060, 60_000, true), 'old')
-  t.equal(merge(1_700_000_060, 0, true), 'fresher', 'its own word counts')
+  t.equal(merge(1_700_000_060, 0, true), 'changed', 'its own word counts, which it did not before')
   t.equal(merge(MAX_HEARTBEAT, 60_250, false), 'old', 'and the forgery that others keep does not')
   t.equal(merge(1_700_000_070, 60_250, false), 'fresher', 'an old record of an honest number does')
 })
