@@ -9,7 +9,8 @@ import { eventBody, EVENTS, type EventFacts } from '../../kube/client/event-body
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchOptions } from '../../kube/client/watch-options.js'
 import { microTime } from '../../kube/client/micro-time.js'
-import type { ResourceClient } from '../../kube/client/resource-client.js'
+import type { ListFrom } from '../../kube/client/list-pages.js'
+import type { ListRequest, ResourceClient } from '../../kube/client/resource-client.js'
 import { statusOf, type ResourceType } from '../../kube/client/resource.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
@@ -23,6 +24,7 @@ import {
   type MemberView,
   type NodeEvent,
   type NodeNotes,
+  type WatchedMembers,
 } from '../ports/kube-api.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease-view.js'
@@ -107,30 +109,23 @@ class ClientApi implements KubeApi {
     return this.#client.watch(NODES, { name }, sink)
   }
 
-  watchMembers(
-    { selector, name }: { readonly selector: string; readonly name?: string | undefined },
-    sink: WatchSink<MemberView>,
-  ): Watching {
-    return this.#client.watch(MEMBERS, { labelSelector: selector, name }, sink)
+  watchMembers({ selector, ...which }: WatchedMembers, sink: WatchSink<MemberView>): Watching {
+    return this.#client.watch(MEMBERS, { labelSelector: selector, ...which }, sink)
   }
 
-  async listMembers(
-    selector: string,
-    known: string | undefined,
-    signal: AbortSignal,
-  ): Promise<MemberList> {
-    const which = { labelSelector: selector, fromCache: { known } }
+  listMembers(selector: string, from: ListFrom, signal: AbortSignal): Promise<MemberList> {
+    const fromCache = from === null ? undefined : { known: from }
+    const which = { labelSelector: selector, fromCache }
+    return this.#members(which, signal)
+  }
+
+  getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberList> {
+    return this.#members({ labelSelector: selector, name }, signal)
+  }
+
+  async #members(which: ListRequest, signal: AbortSignal): Promise<MemberList> {
     const { items, resourceVersion } = await this.#client.list(MEMBERS, which, signal)
     return { members: items, version: resourceVersion }
-  }
-
-  async getMember(
-    selector: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<MemberView | undefined> {
-    const which = { labelSelector: selector, name }
-    return (await this.#client.list(MEMBERS, which, signal)).items[0]
   }
 
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching {

@@ -2,6 +2,8 @@
 import type { NodeName } from '../../core/ids.js'
 import type { NodeView } from '../../core/node.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
+import type { KnownVersion } from '../../kube/client/known-version.js'
+import type { ListFrom } from '../../kube/client/list-pages.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 
 /** A ConfigMap or a Secret (values decoded from base64), by name. Frozen. */
@@ -23,6 +25,14 @@ export interface MemberList {
   readonly members: readonly MemberView[]
   /** The version of the list that they are from. */
   readonly version: string
+}
+
+/** Which Nodes to watch. */
+export interface WatchedMembers {
+  readonly selector: string
+  readonly name?: string | undefined
+  /** How far Nodes are known: no list is older. */
+  readonly known?: KnownVersion | undefined
 }
 
 /** What a Node's metadata says of it. Frozen. */
@@ -82,14 +92,11 @@ export interface KubeApi {
   /** One Node in full, with each change: some 15 kB an event. */
   watchNode(name: string, sink: WatchSink<NodeView>): Watching
   /** Names and addresses of Nodes by label selector ('' is all), of all or of one name: half a kB an event. */
-  watchMembers(
-    which: { readonly selector: string; readonly name?: string | undefined },
-    sink: WatchSink<MemberView>,
-  ): Watching
-  /** All of them once, from the server's memory: any state, or one that is not older than `known`. */
-  listMembers(selector: string, known: string | undefined, signal: AbortSignal): Promise<MemberList>
-  /** One of them as it is now; undefined when there is none of that name. */
-  getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberView | undefined>
+  watchMembers(which: WatchedMembers, sink: WatchSink<MemberView>): Watching
+  /** All of them once, in one of the states that will do. */
+  listMembers(selector: string, from: ListFrom, signal: AbortSignal): Promise<MemberList>
+  /** One of them as it is now; an empty list when there is none of that name. */
+  getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberList>
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   watchSecret(namespace: string, name: string, sink: WatchSink<DataView>): Watching
   getNode(name: string, signal: AbortSignal): Promise<NodeView>

@@ -18,9 +18,9 @@ import type {
   ResourceClient,
   ResourceClientOptions,
   ResourceClientSeams,
-  Selection,
   TokenClient,
   TokenClients,
+  WatchRequest,
 } from './resource-client.js'
 import { codecOf, deleteBody, formQuery, pageQuery, queryOf, whatOf } from './resource-requests.js'
 import {
@@ -113,7 +113,7 @@ class HttpResourceClient implements ResourceClient {
     return Object.freeze({ items: Object.freeze(views), resourceVersion: version, next })
   }
 
-  watch<T>(type: ResourceType<T>, which: Selection, sink: WatchSink<T>): Watching {
+  watch<T>(type: ResourceType<T>, which: WatchRequest, sink: WatchSink<T>): Watching {
     const spec = {
       what: whatOf(type, which),
       path: resourcePath(type, { namespace: which.namespace }),
@@ -121,6 +121,7 @@ class HttpResourceClient implements ResourceClient {
       codec: codecOf(type),
       parse: type.parse,
       sink,
+      known: which.known,
     }
     const { clock, random, log } = this.#seams
     const watching = listWatch(

@@ -26,11 +26,23 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
   return text === '' ? path : `${path}?${text}`
 }
 
-/** Which state of a list will do of those that the server has in its memory: any, or one that is not older than what is known. */
-export const cacheQuery = (known = ''): Readonly<Record<string, string>> =>
-  known === ''
+/**
+ * Which state of a list will do: of those that the server has in its memory any (undefined, ''), or one that is not older than
+ * this version; null: only the newest, which is read from etcd.
+ */
+export type ListFrom = string | null | undefined
+
+export const cacheQuery = (from: ListFrom): Readonly<Record<string, string>> => {
+  if (from === null) return {}
+  return from === undefined || from === ''
     ? { resourceVersion: '0' }
-    : { resourceVersion: known, resourceVersionMatch: 'NotOlderThan' }
+    : { resourceVersion: from, resourceVersionMatch: 'NotOlderThan' }
+}
+
+/** The server's cache has not come as far as it was asked to be, not even after the three seconds that a server waits for that. */
+export const isTooNew = (error: unknown): boolean =>
+  error instanceof KubeStatusError &&
+  error.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true
 
 const isTooLarge = (error: unknown): boolean =>
   error instanceof KubeUnreachableError && error.cause instanceof RangeError

@@ -7,7 +7,14 @@ import type { Watching, WatchStatus } from './watching.js'
 import { Backoff } from './backoff.js'
 import type { KubeClient } from './client.js'
 import { BrokenStreamError, UnusableListError } from './codec.js'
-import { listAll, pathOf, readVersion, type ListRequest } from './list-pages.js'
+import {
+  cacheQuery,
+  isTooNew,
+  listAll,
+  pathOf,
+  readVersion,
+  type ListRequest,
+} from './list-pages.js'
 import { Receiver, type WatchSpec } from './receiver.js'
 import { ResumePoint } from './resume-point.js'
 import type { StoreFollower } from './store-progress.js'
@@ -68,8 +75,10 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#seams = seams
     this.#options = { ...WATCH_DEFAULTS, ...options }
     this.#receiver = new Receiver(spec, seams.log)
-    this.#resume = new ResumePoint(why =>
-      seams.log.debug('a full list is needed', { what: spec.what, why }),
+    const { what, known } = spec
+    this.#resume = new ResumePoint(
+      why => seams.log.debug('a full list is needed', { what, why }),
+      known,
     )
     this.#backoff = new Backoff(seams.random, this.#options.longestWaitMs)
     seams.client.progress.follow(this)
@@ -160,8 +169,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     )
     if (this.#isStopped()) return version
     this.#heard()
-    client.progress.listed(this, version, this.#resume.isOlder(version))
-    this.#resume.listed(version)
+    client.progress.listed(this, version, this.#resume.listed(version))
     this.#lists++
     this.#trouble = undefined
     this.#spec.onWarning?.(warning)
@@ -173,9 +181,9 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   #listRequest(): ListRequest<R> {
     const { path, query, codec } = this.#spec
     const { pageSize, answerMs: timeoutMs, fromCache } = this.#options
-    const { cacheQuery } = this.#resume
-    if (!fromCache || cacheQuery === undefined) return { path, query, pageSize, timeoutMs, codec }
-    return { path, query: { ...query, ...cacheQuery }, pageSize: 0, timeoutMs, codec }
+    const from = this.#resume.beginList()
+    if (!fromCache || from === null) return { path, query, pageSize, timeoutMs, codec }
+    return { path, query: { ...query, ...cacheQuery(from) }, pageSize: 0, timeoutMs, codec }
   }
 
   /** How long the next watch lasts, and how long it may be silent. */
@@ -262,15 +270,17 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   }
 
   #afterError(error: unknown): number {
+    // The next list is read from etcd; a watch that is answered so may be of a store that was restored.
+    const isLag = this.#resume.version === undefined && isTooNew(error)
     this.#resume.failed(error)
-    if (!this.#hasOpened && isAbsence(error)) this.#seams.client.progress.wasAway()
+    if (!this.#hasOpened && !isLag && isAbsence(error)) this.#seams.client.progress.wasAway()
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof UnusableListError && this.#state === 'listing')
       this.#seams.client.progress.refused(this)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
-    // An idle watch is closed as a precaution; warn only if the next one cannot be opened.
-    return this.#backOff(reasonOf(error), retryAfterMs, error instanceof IdleError)
+    // An idle watch is closed as a precaution, and a cache that lags is passed by; warn only if the next attempt fails.
+    return this.#backOff(reasonOf(error), retryAfterMs, isLag || error instanceof IdleError)
   }
 
   #refused(status: number): void {

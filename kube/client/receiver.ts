@@ -3,6 +3,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { WatchSink } from './watching.js'
 import type { Codec } from './codec.js'
+import type { KnownVersion } from './known-version.js'
 
 /** What to list and watch, and who receives it. */
 export interface WatchSpec<T, R = unknown> {
@@ -15,6 +16,8 @@ export interface WatchSpec<T, R = unknown> {
   readonly parse: (raw: R) => T
   readonly codec: Codec<R>
   readonly sink: WatchSink<T>
+  /** How far this resource is known, shared with whoever else lists it: lists from the server's watch cache are not older. */
+  readonly known?: KnownVersion | undefined
   /** Called for each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void
   /** Called with the server's warnings about a list, before the sink gets the list. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Credentials } from './credentials.js'
+import type { KnownVersion } from './known-version.js'
 import type { WatchOptions } from './watch-options.js'
 import type { ObjectName, Place, ResourceName, ResourceType } from './resource.js'
 import type { Watching, WatchSink } from './watching.js'
@@ -21,6 +22,12 @@ export interface Selection extends Place {
   readonly name?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
+}
+
+/** Which objects are followed. */
+export interface WatchRequest extends Selection {
+  /** How far this resource is known, shared with whoever else lists it: no list is older, with the option `fromCache`. */
+  readonly known?: KnownVersion | undefined
 }
 
 /** Which objects, and how many of them at once. */
@@ -65,7 +72,7 @@ export interface ResourceClient {
    * List objects in pages and watch them, resume or list again after errors, until `stop`. Never rejects: see its
    * status.
    */
-  watch<T>(type: ResourceType<T>, which: Selection, sink: WatchSink<T>): Watching
+  watch<T>(type: ResourceType<T>, which: WatchRequest, sink: WatchSink<T>): Watching
   /** @returns the object as it was stored. 409 `AlreadyExists` when its name is taken. */
   create<T>(
     type: ResourceType<T>,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError } from '../../core/errors.js'
 import { BrokenStreamError } from './codec.js'
-import { cacheQuery } from './list-pages.js'
+import type { KnownVersion } from './known-version.js'
+import type { ListFrom } from './list-pages.js'
+import { ListPoint, NOT_ABOUT_VERSION } from './list-point.js'
 import { isOlderVersion } from './version-order.js'
 
 /** After more internal errors in a row than this, list again instead of watching from the same version. */
@@ -11,8 +13,6 @@ const FIRST_SILENT_LIMIT = 2
 const LAST_SILENT_LIMIT = 32
 /** The same for watches that were not asked for bookmarks: they are long, so that lists are rare anyway. */
 const QUIET_LIMIT = 2
-/** HTTP statuses that say nothing about the version that was asked for. */
-const NOT_ABOUT_VERSION: readonly number[] = [401, 403, 429]
 
 /** How a watch ended. */
 export interface WatchEnd {
@@ -31,10 +31,9 @@ export class ResumePoint {
   readonly #onLost: (why: string) => void
   /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
   #version: string | undefined
-  /** The newest version ever received. */
+  /** The newest version that this list/watch itself ever received. */
   #newest: string | undefined
-  /** The server's cache could not answer the last list: read the next one from etcd. */
-  #mustReadNewest = false
+  readonly #lists: ListPoint
   #isConfirmed = true
   #internalErrors = 0
   /** Watches with bookmarks in a row that sent nothing, by their length, and how many of them make us list again. */
@@ -43,9 +42,13 @@ export class ResumePoint {
   /** The same without bookmarks, where silence is the rule. */
   #quiet = 0
 
-  /** @param onLost called when a full list is needed again, with the reason */
-  constructor(onLost: (why: string) => void) {
+  /**
+   * @param onLost called when a full list is needed again, with the reason
+   * @param known by others who list the same resource, too
+   */
+  constructor(onLost: (why: string) => void, known?: KnownVersion) {
     this.#onLost = onLost
+    this.#lists = new ListPoint(known)
   }
 
   /** Where to watch from; undefined: list first. */
@@ -66,25 +69,28 @@ export class ResumePoint {
     return this.#version === undefined
   }
 
-  /** Whether a list of this version comes from an older store than what was received before. */
+  /** Whether this version is of an older store than what was received before. */
   isOlder(version: string): boolean {
     return this.#newest !== undefined && isOlderVersion(version, this.#newest)
   }
 
-  /** What the next list from the cache is asked for; undefined: it has to be read from etcd. */
-  get cacheQuery(): Readonly<Record<string, string>> | undefined {
-    return this.#mustReadNewest ? undefined : cacheQuery(this.#newest)
+  /** Where the list may come from that is asked for now. */
+  beginList(): ListFrom {
+    return this.#lists.begin()
   }
 
-  /** @param version '' where the server gives lists no version */
-  listed(version: string): void {
+  /**
+   * @param version '' where the server gives lists no version
+   * @returns whether it is of an older store than what was known
+   */
+  listed(version: string): boolean {
     this.#version = version
     this.#newest = version === '' ? undefined : version
     this.#isConfirmed = true
     this.#internalErrors = 0
     this.#silent = 0
     this.#quiet = 0
-    this.#mustReadNewest = false
+    return this.#lists.listed(version)
   }
 
   /**
@@ -102,6 +108,7 @@ export class ResumePoint {
     // After a list without a version, events between list and watch may be missing: list again when the watch ends.
     if (this.#version !== '') this.#version = version
     this.#newest = version
+    this.#lists.reached(version)
     this.#isConfirmed = true
     this.#internalErrors = 0
   }
@@ -139,12 +146,12 @@ export class ResumePoint {
   restored(): void {
     this.#lose('restored store')
     this.#newest = undefined
-    this.#mustReadNewest = true
+    this.#lists.restored()
   }
 
   /** The server refused a list, with this HTTP status. */
   listRefused(status: number): void {
-    this.#mustReadNewest ||= !NOT_ABOUT_VERSION.includes(status)
+    this.#lists.refused(status)
   }
 
   #lose(why: string): void {

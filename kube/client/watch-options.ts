@@ -27,8 +27,8 @@ export interface WatchOptions {
    */
   readonly watchMs?: number
   /**
-   * Whether lists come from the server's watch cache, in one page whatever `pageSize` is: the first list in any version,
-   * later ones not older than what was already received. Otherwise each list is read from etcd.
+   * Whether lists come from the server's watch cache, in one page whatever `pageSize` is: the first list in any version, or
+   * not older than what others know of the resource, later ones not older than what was already received. Otherwise each list is read from etcd.
    * @default false
    */
   readonly fromCache?: boolean

@@ -2,7 +2,15 @@
 import type { NodeView } from '../../core/node.js'
 import { parseNodeName } from '../../core/ids.js'
 import { KubeStatusError } from '../../core/errors.js'
-import type { DataView, KubeApi, MemberList, MemberView } from '../../agent/ports/kube-api.js'
+import type {
+  DataView,
+  KubeApi,
+  MemberList,
+  MemberView,
+  WatchedMembers,
+} from '../../agent/ports/kube-api.js'
+import type { KnownVersion } from '../../kube/client/known-version.js'
+import type { ListFrom } from '../../kube/client/list-pages.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import { settle } from '../../testkit/fake-clock.js'
 
@@ -37,6 +45,7 @@ interface Open<T> {
   /** A label selector. */
   readonly selector: string
   readonly sink: WatchSink<T>
+  readonly known: KnownVersion | undefined
   isOpen: boolean
 }
 
@@ -52,8 +61,13 @@ export class FakeWatches implements KubeApi {
   readonly lists = new Map<string, readonly NodeView[]>()
   readonly data: Open<DataView>[] = []
 
-  #open<T>(list: Open<T>[], key: string, sink: WatchSink<T>, selector = ''): Watching {
-    const open: Open<T> = { key, selector, sink, isOpen: true }
+  #open<T>(
+    list: Open<T>[],
+    key: string,
+    sink: WatchSink<T>,
+    { selector, known }: Partial<WatchedMembers> = {},
+  ): Watching {
+    const open: Open<T> = { key, selector: selector ?? '', sink, known, isOpen: true }
     list.push(open)
     return {
       status: { state: 'watching', lastHeardAt: 0, lists: this.watchLists, trouble: undefined },
@@ -66,29 +80,30 @@ export class FakeWatches implements KubeApi {
   watchNode(name: string, sink: WatchSink<NodeView>): Watching {
     return this.#open(this.nodes, name, sink)
   }
-  watchMembers(
-    { selector, name }: { readonly selector: string; readonly name?: string | undefined },
-    sink: WatchSink<MemberView>,
-  ): Watching {
+  watchMembers(which: WatchedMembers, sink: WatchSink<MemberView>): Watching {
+    const { selector, name } = which
     const key = name === undefined ? selector : `name:${name}`
-    return this.#open(this.members, key, sink, selector)
+    return this.#open(this.members, key, sink, which)
   }
   /** Thrown at whoever lists. */
   refusal: Error | undefined
   /** The states that lists had to be as new as. */
-  readonly known: (string | undefined)[] = []
-  listMembers = async (selector: string, known: string | undefined): Promise<MemberList> => {
+  readonly known: ListFrom[] = []
+  listMembers = async (selector: string, known: ListFrom): Promise<MemberList> => {
     this.known.push(known)
     if (this.refusal !== undefined) throw this.refusal
     const version = String(this.known.length)
     return { members: (this.lists.get(selector) ?? []).map(memberOf), version }
   }
+  /** Of the state in which members were looked at. */
+  lookVersion = '0'
   /** Names of members that were looked at. */
   readonly looks: string[] = []
-  getMember = async (selector: string, name: string): Promise<MemberView | undefined> => {
+  getMember = async (selector: string, name: string): Promise<MemberList> => {
     this.looks.push(name)
     if (this.refusal !== undefined) throw this.refusal
-    return (this.lists.get(selector) ?? []).map(memberOf).find(member => member.name === name)
+    const all = (this.lists.get(selector) ?? []).map(memberOf)
+    return { members: all.filter(member => member.name === name), version: this.lookVersion }
   }
   /** Names of Nodes that were read. */
   readonly reads: string[] = []

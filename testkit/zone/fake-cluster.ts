@@ -340,11 +340,10 @@ export class FakeCluster {
           version: String(this.#version),
         })),
       getMember: (selector, name, signal) =>
-        this.#call(
-          caller,
-          { what: `look at ${name}`, signal },
-          () => this.#members({ selector, name })[0],
-        ),
+        this.#call(caller, { what: `look at ${name}`, signal }, () => ({
+          members: this.#members({ selector, name }),
+          version: String(this.#version),
+        })),
       watchConfigMap: (_, name, sink) => data('configmap', name, sink),
       watchSecret: (_, name, sink) => data('secret', name, sink),
       getNode: (name, signal) =>

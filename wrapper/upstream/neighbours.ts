@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { KnownVersion } from '../../kube/client/known-version.js'
 import { listWatch } from '../../kube/client/list-watch.js'
 import type { WatchOptions } from '../../kube/client/watch-options.js'
 import type { Watching } from '../../kube/client/watching.js'
@@ -30,11 +31,16 @@ const WATCH: WatchOptions = {
 }
 const POLL_MS = 120_000
 
+interface NeighbourhoodSeams extends NodeRowsSeams {
+  /** How far Nodes are known, for whatever label they were listed. */
+  readonly known: KnownVersion
+}
+
 /** The nodes that share one value of one label with this node: watched while they are few, polled while they are many. */
 class Neighbourhood {
   readonly label: string
   readonly value: string
-  readonly #seams: NodeRowsSeams
+  readonly #seams: NeighbourhoodSeams
   readonly #take: TakeNeighbours
   readonly #names = new Set<string>()
   #watching: Watching | undefined
@@ -43,7 +49,7 @@ class Neighbourhood {
   /** Watches and polls that are being stopped. */
   readonly #ends = new Set<Promise<void>>()
 
-  constructor(label: string, value: string, seams: NodeRowsSeams, take: TakeNeighbours) {
+  constructor(label: string, value: string, seams: NeighbourhoodSeams, take: TakeNeighbours) {
     this.label = label
     this.value = value
     this.#seams = seams
@@ -75,6 +81,7 @@ class Neighbourhood {
       what: `nodes with ${this.#selector}`,
       query: rowsQuery(this.#selector),
       parse: nameIn,
+      known: this.#seams.known,
       sink: {
         replace: (names: readonly string[]) => this.#replace(names),
         upsert: (name: string) => this.#add(name),
@@ -91,6 +98,7 @@ class Neighbourhood {
       labelSelector: `${label}=${value}`,
       everyMs: POLL_MS,
       isUrgent: false,
+      known: this.#seams.known,
     }
     this.#poll = new NodeRowsPoll(poll, this.#seams, rows => this.#replace(rows.map(nameIn)))
   }
@@ -144,14 +152,14 @@ class Neighbourhood {
 
 /** Finds the nodes that share a label's value with this node, for the labels in Services' topology keys. */
 export class Neighbours {
-  readonly #seams: NodeRowsSeams
+  readonly #seams: NeighbourhoodSeams
   readonly #take: TakeNeighbours
   readonly #all = new Map<string, Neighbourhood>()
   readonly #ends = new Set<Promise<void>>()
   #isStopped = false
 
   constructor(seams: NodeRowsSeams, take: TakeNeighbours) {
-    this.#seams = seams
+    this.#seams = { ...seams, known: new KnownVersion() }
     this.#take = take
   }
 

@@ -2,11 +2,13 @@
 // Other Nodes are read as rows of a table, which are a thirtieth of the size of the objects.
 import { isIP } from 'node:net'
 import { type Clock, sleep } from '../../core/clock.js'
-import { reasonOf } from '../../core/errors.js'
+import { KubeStatusError, reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 import type { KubeClient } from '../../kube/client/client.js'
-import { listAll } from '../../kube/client/list-pages.js'
+import type { KnownVersion } from '../../kube/client/known-version.js'
+import { cacheQuery, listAll } from '../../kube/client/list-pages.js'
+import { ListPoint } from '../../kube/client/list-point.js'
 import { tableCodec, TableRow } from '../../kube/client/table-codec.js'
 import { rawKey } from '../../kube/client/watch-event.js'
 import { ROWS } from '../store/resources.js'
@@ -47,19 +49,22 @@ export interface Poll {
   readonly everyMs: number
   /** Whether the first list is due at once. */
   readonly isUrgent: boolean
+  /** How far Nodes are known, shared with others who list them. */
+  readonly known?: KnownVersion
 }
 
 const ANSWER_MS = 30_000
 const FIRST_RETRY_MS = 1_000
 
 /**
- * Lists rows of Nodes from the apiserver's watch cache at an interval until stopped; after a failure sooner, with growing
- * waits.
+ * Lists rows of Nodes from the apiserver's watch cache at an interval until stopped, none older than what is known; after a
+ * failure sooner, with growing waits.
  */
 export class NodeRowsPoll {
   readonly #poll: Poll
   readonly #seams: NodeRowsSeams
   readonly #take: (rows: readonly unknown[]) => void
+  readonly #lists: ListPoint
   readonly #stopping = new AbortController()
   readonly #ended: Promise<void>
   #failures = 0
@@ -70,6 +75,7 @@ export class NodeRowsPoll {
     this.#poll = poll
     this.#seams = seams
     this.#take = take
+    this.#lists = new ListPoint(poll.known)
     this.#ended = this.#run()
   }
 
@@ -94,17 +100,19 @@ export class NodeRowsPoll {
     const { client, random, log } = this.#seams
     const { everyMs, what, labelSelector } = this.#poll
     // From the watch cache: a list may be some seconds old, and is cheap for the cluster.
-    const query = { ...rowsQuery(labelSelector), resourceVersion: '0' }
+    const query = { ...rowsQuery(labelSelector), ...cacheQuery(this.#lists.begin()) }
     const request = { ...NODE_ROWS, query, pageSize: 0, timeoutMs: ANSWER_MS }
     try {
-      const { items } = await listAll(client, request, signal, row => row)
+      const { items, version } = await listAll(client, request, signal, row => row)
       if (signal.aborted) return 0
+      this.#lists.listed(version)
       this.#failures = 0
       this.trouble = undefined
       this.#take(items)
       return jitter(random, everyMs, 0.2)
     } catch (error) {
       if (signal.aborted) return 0
+      if (error instanceof KubeStatusError) this.#lists.refused(error.status)
       this.trouble = reasonOf(error)
       if (this.#failures === 0) log.warn('a poll of nodes failed', { what, error: this.trouble })
       return jitter(

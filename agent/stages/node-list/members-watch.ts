@@ -2,6 +2,7 @@
 import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter } from '../../../core/random.js'
+import { ListPoint } from '../../../kube/client/list-point.js'
 import type { Watching, WatchSink } from '../../../kube/client/watching.js'
 import { askPatiently } from '../../ask-patiently.js'
 import type { MemberList, MemberView } from '../../ports/kube-api.js'
@@ -50,14 +51,14 @@ export class MembersWatch {
   #isPolled = false
   #polls = 0
   #cancelPoll: () => void = () => undefined
-  /** The newest state that was reported. */
-  #version: string | undefined
+  readonly #lists: ListPoint
   readonly #doubted = new Set<string>()
   #cancelLook: (() => void) | undefined
 
   constructor(plan: MembersPlan, seams: WatchSeams & { readonly log: Logger }) {
     this.#plan = plan
     this.#seams = seams
+    this.#lists = new ListPoint(seams.known)
     this.#watching = this.#watchAll()
     if (plan.wider !== undefined) this.#poll()
   }
@@ -101,7 +102,7 @@ export class MembersWatch {
     })
   }
 
-  #following(): Pick<WatchSink<MemberView>, 'upsert' | 'remove' | 'reached'> {
+  #following(): Pick<WatchSink<MemberView>, 'upsert' | 'remove'> {
     return {
       upsert: member => {
         const before = this.#members?.get(member.name)
@@ -113,12 +114,12 @@ export class MembersWatch {
         this.#seams.onChange()
         if (this.#plan.wider !== undefined) this.#poll()
       },
-      reached: version => (this.#version = version),
     }
   }
 
   #watch(selector: string, sink: WatchSink<MemberView>): Watching {
-    return this.#seams.kube.watchMembers({ selector }, sink)
+    const { kube, known } = this.#seams
+    return kube.watchMembers({ selector, known }, sink)
   }
 
   #startPolling(): void {
@@ -166,10 +167,12 @@ export class MembersWatch {
     const { upsert, remove } = this.#following()
     const looks = names.map(async name => {
       try {
-        const member = await askPatiently(this.#seams, signal, of =>
+        const { members, version } = await askPatiently(this.#seams, signal, of =>
           kube.getMember(this.#plan.selector, name, of),
         )
+        this.#lists.reached(version)
         if (signal.aborted || this.#members?.has(name) !== true) return
+        const [member] = members
         if (member !== undefined) upsert(member)
         else {
           remove(name)
@@ -192,13 +195,11 @@ export class MembersWatch {
   }
 
   async #pollNow(): Promise<void> {
-    const { kube, log } = this.#seams
+    const { log } = this.#seams
     const { selector, wider, pollMs } = this.#plan
     const { signal } = this.#stopping
     try {
-      const known = this.#version
-      const ask = (which: string): Promise<MemberList> =>
-        askPatiently(this.#seams, signal, of => kube.listMembers(which, known, of))
+      const ask = (which: string): Promise<MemberList> => this.#list(which, signal)
       const list = this.#isPolled ? await ask(selector) : undefined
       const all = wider === undefined ? undefined : await ask(wider)
       if (signal.aborted) return
@@ -214,16 +215,23 @@ export class MembersWatch {
     } catch (error) {
       if (signal.aborted) return
       log.debug('zone not listed', { error: reasonOf(error) })
-      // A server that was restored from a backup never reaches that state again.
-      if (error instanceof KubeStatusError) this.#version = undefined
+      if (error instanceof KubeStatusError) this.#lists.refused(error.status)
       this.#pollLater(RETRY_MS)
     }
   }
 
-  #take({ members: list, version }: MemberList): void {
+  async #list(selector: string, signal: AbortSignal): Promise<MemberList> {
+    const { kube } = this.#seams
+    const list = await askPatiently(this.#seams, signal, of =>
+      kube.listMembers(selector, this.#lists.begin(), of),
+    )
+    this.#lists.listed(list.version)
+    return list
+  }
+
+  #take({ members: list }: MemberList): void {
     const before = this.#members
     this.#members = byName(list)
-    this.#version = version
     if (list.length <= this.#plan.watchUpTo * FEWER) {
       this.#isPolled = false
       this.#letEnd(this.#watching.stop())

@@ -4,6 +4,7 @@ import { isNotFound } from '../../../core/errors.js'
 import type { NodeView } from '../../../core/node.js'
 import type { Random } from '../../../core/random.js'
 import { Backoff } from '../../../kube/client/backoff.js'
+import type { KnownVersion } from '../../../kube/client/known-version.js'
 import type { Watching } from '../../../kube/client/watching.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import { askPatiently } from '../../ask-patiently.js'
@@ -16,6 +17,8 @@ export interface WatchSeams {
   readonly clock: Clock
   readonly random: Random
   readonly apiBackoff: ApiBackoff
+  /** How far Nodes are known, by all who watch them. */
+  readonly known: KnownVersion
   /** After each change that may move the roster. */
   readonly onChange: () => void
 }
@@ -108,6 +111,7 @@ export class OwnNode {
 
   #take(view: NodeView | null): void {
     if (this.#isStopped) return
+    if (view !== null) this.#seams.known.reached(view.resourceVersion)
     this.#view = view && this.#newer ? at(view, this.#newer) : view
     this.#watch()
     this.#seams.onChange()
@@ -119,8 +123,9 @@ export class OwnNode {
     if (this.#watching !== undefined)
       this.#stopped = Promise.all([this.#stopped, this.#watching.stop()])
     this.#facts = facts
-    const which = { selector: facts, name: this.#name }
-    this.#watching = this.#seams.kube.watchMembers(which, {
+    const { kube, known } = this.#seams
+    const which = { selector: facts, name: this.#name, known }
+    this.#watching = kube.watchMembers(which, {
       replace: ([row]) => this.#see(row),
       upsert: row => this.#see(row),
       remove: () => this.#see(undefined),

@@ -2,6 +2,7 @@
 import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import type { DataView, MemberView } from '../../ports/kube-api.js'
+import { KnownVersion } from '../../../kube/client/known-version.js'
 import type { Watching, WatchSink } from '../../../kube/client/watching.js'
 import { MembersWatch } from './members-watch.js'
 import { OwnNode, type WatchSeams } from './own-node.js'
@@ -89,8 +90,9 @@ const single = <T>(cache: Cache<T> | undefined, name: string): T | null | undefi
 /** Start the watches. `onChange` is called after each change that may move the roster, from the watches' callbacks. */
 export const watchZone = (
   plan: ZoneWatchPlan,
-  seams: WatchSeams & { readonly log: Logger },
+  given: Omit<WatchSeams, 'known'> & { readonly log: Logger },
 ): ZoneWatch => {
+  const seams = { ...given, known: new KnownVersion() }
   const { nodeName, namespace, watchUpTo, pollMs } = plan
   const { kube, onChange } = seams
   const own = new OwnNode(nodeName, seams)

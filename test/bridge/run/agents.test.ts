@@ -79,8 +79,8 @@ t.test('an agent behind a bridge reads its zone and writes what agents write', a
   const { members, version } = await kube.listMembers('zone=a', undefined, signal)
   t.strictSame(members.map(({ name }) => name), ['e1', 'e2']) // prettier-ignore
   t.match(version, /^\d+$/)
-  t.match(await kube.getMember('zone=a', 'e2', signal), { address: '10.0.0.2' })
-  t.equal(await kube.getMember('zone=a', 'e3', signal), undefined)
+  t.match(await kube.getMember('zone=a', 'e2', signal), { members: [{ address: '10.0.0.2' }] })
+  t.strictSame((await kube.getMember('zone=a', 'e3', signal)).members, [])
   t.equal((await kube.getNodeNotes('e2', signal)).uid, (await kube.getNode('e2', signal)).uid)
 
   const note = (key: string, value: string) =>
