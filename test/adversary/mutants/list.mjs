@@ -80,7 +80,7 @@ export const MUTANTS = [
       },
       {
         file: 'agent/records/table.ts',
-        from: 'return isFirstHand && !isExpired(producedAt) && isExpired(this.producedAt[origin]!)',
+        from: 'return isFirstHand && this.#countsAgain(origin, producedAt)',
         to: 'return false',
       },
     ],
