@@ -3,60 +3,24 @@
 import t, { type Test } from 'tap'
 import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
 import type { KubeApi } from '../../../agent/ports/kube-api.js'
-import type { Random } from '../../../core/random.js'
 import { fixedCredentials } from '../../../kube/client/fixed-credentials.js'
 import type { Watching } from '../../../kube/client/watching.js'
-import { FakeClock } from '../../../testkit/fake-clock.js'
+import { answer, refusal, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
 import {
-  answer,
-  refusal,
-  startScripted,
-  type Asked,
-  type Step,
-} from '../../../testkit/http/scripted-server.js'
+  drawing,
+  NotingClock,
+  requestsOf,
+  said,
+  TABLE,
+} from '../../../testkit/kube/kube-requests.js'
 import { never, rawNode } from '../../../testkit/kube/built-kube.js'
 import { eventually, gone } from '../../../testkit/kube/scripted-watch.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 
-/** Notes for how long its users want to wait. */
-class NotingClock extends FakeClock {
-  readonly waits: number[] = []
-
-  override after(ms: number, wake: () => void): () => void {
-    this.waits.push(ms)
-    return super.after(ms, wake)
-  }
-}
-
-/** Always draws the same place of a range: 0 is its begin, 1 its end. */
-const drawing = (place: number): Random => ({
-  below: n => Math.round(place * (n - 1)),
-  bits64: () => 0n,
-})
-
 const JSON_ALONE = 'application/json'
-const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json'
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
 
-/** All that a request says, but for the address of its server. */
-const said = ({ method, path, query, headers: { host: _, ...headers } }: Asked) => ({
-  ...{ method, path, headers },
-  query: Object.fromEntries(query),
-})
-
-const headersOf = (accept: string) => ({
-  ...{ accept, authorization: 'Bearer of-the-agent' },
-  'user-agent': 'edge-health-agent',
-})
-const read = (accept: string, path: string, query: Record<string, string> = {}) => ({
-  ...{ method: 'GET', path, query },
-  headers: headersOf(accept),
-})
-/** Only what may be large is worth its compression. */
-const listed = (accept: string, path: string, query: Record<string, string>) => ({
-  ...read(accept, path, query),
-  headers: { ...headersOf(accept), 'accept-encoding': 'gzip' },
-})
+const { read, listed } = requestsOf('agent')
 
 const table = (version: string, ...names: readonly string[]) => ({
   kind: 'Table',
@@ -76,7 +40,7 @@ const start = async (t: Test, place: number, ...steps: readonly Step[]) => {
   server.script(...steps)
   const clock = new NotingClock()
   const log = recordingLog()
-  const credentials = fixedCredentials({ server: server.url, token: 'of-the-agent' })
+  const credentials = fixedCredentials({ server: server.url, token: 'of-agent' })
   const api = makeKubeApi(credentials, { clock, log, random: drawing(place) })
   t.teardown(async () => {
     await api.close()

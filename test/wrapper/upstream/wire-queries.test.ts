@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a wrapper asks of the apiserver, word by word: each of these words saves bytes on the cloud link, or load on the server.
 import t, { type Test } from 'tap'
-import type { Random } from '../../../core/random.js'
 import { KubeClient } from '../../../kube/client/client.js'
 import { fixedCredentials } from '../../../kube/client/fixed-credentials.js'
-import { FakeClock } from '../../../testkit/fake-clock.js'
+import { answer, refusal, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
 import {
-  answer,
-  refusal,
-  startScripted,
-  type Asked,
-  type Step,
-} from '../../../testkit/http/scripted-server.js'
+  drawing,
+  NotingClock,
+  requestsOf,
+  said,
+  TABLE,
+} from '../../../testkit/kube/kube-requests.js'
 import { eventually, gone } from '../../../testkit/kube/scripted-watch.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { makeWrapperServer } from '../../../wrapper/server.js'
@@ -20,44 +19,10 @@ import { Follower } from '../../../wrapper/upstream/follower.js'
 import { Neighbours } from '../../../wrapper/upstream/neighbours.js'
 import { makeStore, SetHealth } from '../wrapper-world.js'
 
-/** Notes for how long its users want to wait. */
-class NotingClock extends FakeClock {
-  readonly waits: number[] = []
-
-  override after(ms: number, wake: () => void): () => void {
-    this.waits.push(ms)
-    return super.after(ms, wake)
-  }
-}
-
-/** Always draws the same place of a range: 0 is its begin, 1 its end. */
-const drawing = (place: number): Random => ({
-  below: n => Math.round(place * (n - 1)),
-  bits64: () => 0n,
-})
-
 const PROTOBUF = 'application/vnd.kubernetes.protobuf, application/json;q=0.9'
-const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1,application/json'
-
-/** All that a request says, but for the address of its server. */
-const said = ({ method, path, query, headers: { host: _, ...headers } }: Asked) => ({
-  ...{ method, path, headers },
-  query: Object.fromEntries(query),
-})
-
-const headersOf = (accept: string) => ({
-  ...{ accept, authorization: 'Bearer of-the-wrapper' },
-  'user-agent': 'edge-health-wrapper',
-})
-const watched = (accept: string, path: string, query: Record<string, string>) => ({
-  ...{ method: 'GET', path, headers: headersOf(accept) },
-  query: { ...query, watch: 'true' },
-})
-/** Only what may be large is worth its compression. */
-const listed = (accept: string, path: string, query: Record<string, string>) => ({
-  ...{ method: 'GET', path, query },
-  headers: { ...headersOf(accept), 'accept-encoding': 'gzip' },
-})
+const { read, listed } = requestsOf('wrapper')
+const watched = (accept: string, path: string, query: Record<string, string>) =>
+  read(accept, path, { ...query, watch: 'true' })
 
 const list = (version: string, more: { continue?: string } = {}): Step =>
   answer({ metadata: { resourceVersion: version, ...more }, items: [] })
@@ -78,7 +43,7 @@ const start = async (t: Test, place: number, ...steps: readonly Step[]) => {
   server.script(...steps)
   const clock = new NotingClock()
   const log = recordingLog()
-  const credentials = fixedCredentials({ server: server.url, token: 'of-the-wrapper' })
+  const credentials = fixedCredentials({ server: server.url, token: 'of-wrapper' })
   const client = new KubeClient(credentials, clock, 'edge-health-wrapper')
   const seams = { client, clock, log, random: drawing(place) }
   const { store } = makeStore({ self: 'a' })
