@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is noticed, and what it costs, when trouble is over: agents of a quiet zone look seldom.
 import t from 'tap'
+import { KubeStatusError } from '../../core/errors.js'
 import { UNHEALTHY_ANNOTATION } from '../../core/marks.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
@@ -42,6 +43,40 @@ t.test(
         statusAt(world, index).stages.filter(({ detail }) => detail.includes('to be written')),
       )
       t.strictSame(waiting, [], 'nobody says that anything is to be written')
+    })
+  },
+)
+
+t.test(
+  'a mark goes soon, also where those who were to read the Node were refused for long, and died',
+  async t => {
+    const zone = { what: 'N=14', size: 14, seed: 3, flags: ['--zone-watch-up-to=0'] }
+    await scenario(t, zone, async world => {
+      await world.settled(90_000)
+      world.crash(13)
+      await world.run(60_000)
+      const isMarked = (): boolean =>
+        world.cluster.node('n13').annotations[UNHEALTHY_ANNOTATION] !== undefined
+      t.ok(isMarked())
+      const asked = new Set<string>()
+      let isRefusing = true
+      world.cluster.onCall = ({ by, what }) => {
+        if (what !== 'get n13' || by === 'n13' || by.startsWith('kubelet/')) return undefined
+        asked.add(by)
+        const refusal = { status: 500, reason: 'InternalError', message: '' }
+        return isRefusing ? new KubeStatusError(what, refusal) : undefined
+      }
+      world.repair(13)
+      await world.run(400_000)
+      asked.clear()
+      await world.run(40_000)
+      isRefusing = false
+      const lost = [...asked]
+      t.ok(lost.length > 0 && lost.length < 5, `still asking: ${lost.join()}`)
+      for (const name of lost)
+        world.crash(world.machines.findIndex(machine => machine.name === name))
+      const ms = await world.until(() => !isMarked(), 150_000)
+      t.ok(ms !== undefined, `its mark is gone after ${ms} ms`)
     })
   },
 )

@@ -13,10 +13,11 @@ const UNDECIDED_MS = 30_000
 /** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
 const LATE_MS = 20_000
 /**
- * For so long after a node is healthy again everybody stands by to read it, each in its turn. Who is first in the order reads it
- * however long that takes, and the others look again within about an hour.
+ * For so long after a node is healthy again everybody stands by to read it, each in its turn. Nobody knows whether the first in
+ * the order has read it: later each agent checks so often whether it has become the first itself.
  */
 const STANDBY_MS = 300_000
+const CHECK_TURN_MS = 60_000
 /** When there was no room to ask about a node. */
 const ASK_SOON_MS = 500
 
@@ -89,8 +90,8 @@ export class UnknownNodes {
   mustLook(node: string, desired: DesiredMarks): boolean {
     if (desired === 'keep') return false
     if (desired !== 'healthy') return this.#moved.has(node)
-    if (this.#look.now >= (this.#moved.get(node) ?? Infinity) + STANDBY_MS) this.#moved.delete(node)
-    return this.#becomesOurs(node) || this.#ours.has(node) || this.#moved.has(node)
+    const standsBy = this.#look.now < (this.#moved.get(node) ?? -Infinity) + STANDBY_MS
+    return this.#becomesOurs(node) || this.#ours.has(node) || standsBy
   }
 
   /** Whether a Node that should be healthy was read so long ago, or so soon after a doubt, that it is ours to look at again. */
@@ -143,7 +144,8 @@ export class UnknownNodes {
     const isLate = now >= lateUntil
     if (isLate) this.#lateUntil.delete(node)
     const middleMs = Math.max(ASK_AGAIN_MS, ASK_AGAIN_MS_PER_MEMBER * size)
-    this.#askAt.set(node, isLate ? now + jitter(this.#random, middleMs, 0.3) : lateUntil)
+    const againMs = this.#moved.has(node) ? CHECK_TURN_MS : middleMs
+    this.#askAt.set(node, isLate ? now + jitter(this.#random, againMs, 0.3) : lateUntil)
     if (!isFirst(node)) return false
     this.#ours.add(node)
     return true
