@@ -14,22 +14,42 @@ const tallied = (...all: readonly Asked[]): WriteTallies => {
   return tallies
 }
 
-t.test('writes are counted by account; reads, conflicts and what is gone are none', async t => {
-  const { all } = tallied(
-    asked('agent', 'patch', 200),
-    asked('agent', 'create', 201),
-    asked('agent', 'patch', 409),
-    asked('agent', 'delete', 404),
-    asked('agent', 'get', 403),
-    asked('agent', 'patch', 403),
-    asked('agent', 'patch', 403, DRY),
-    asked('agent', 'patch', 200, DRY),
-    asked('wrapper', 'create', 403, DRY),
-  )
-  t.strictSame(all.map(tallyText), [
-    'agent: 2 writes made, 1 refused; 2 forbidden ones tried, 1 let through',
-    'wrapper: 0 writes made, 0 refused; 1 forbidden ones tried, 0 let through',
+t.test(
+  'requests and writes are counted by account; reads, conflicts and what is gone are no writes',
+  async t => {
+    const { all } = tallied(
+      asked('agent', 'patch', 200),
+      asked('agent', 'create', 201),
+      asked('agent', 'patch', 409),
+      asked('agent', 'delete', 404),
+      asked('agent', 'get', 403),
+      asked('agent', 'patch', 403),
+      asked('agent', 'patch', 403, DRY),
+      asked('agent', 'patch', 200, DRY),
+      asked('wrapper', 'create', 403, DRY),
+    )
+    t.strictSame(all.map(tallyText), [
+      'agent: 6 requests, 2 writes made, 1 refused; 2 forbidden ones tried, 1 let through',
+      'wrapper: 0 requests, 0 writes made, 0 refused; 1 forbidden ones tried, 0 let through',
+    ])
+  },
+)
+
+t.test('what several runs counted is added up; earlier reports did not count requests', async t => {
+  const tallies = tallied(asked('agent', 'patch', 200), asked('agent', 'get', 200))
+  for (const tally of tallied(asked('agent', 'patch', 403, DRY), asked('wrapper', 'list', 200)).all)
+    tallies.addTally(tally)
+  t.strictSame(tallies.all, [
+    { account: 'agent', requests: 2, made: 1, refused: 0, tried: 1, letThrough: 0 },
+    { account: 'wrapper', requests: 1, made: 0, refused: 0, tried: 0, letThrough: 0 },
   ])
+  const earlier = { account: 'agent', made: 3, refused: 0, tried: 4, letThrough: 0 }
+  t.equal(
+    tallyText(earlier),
+    'agent: 3 writes made, 0 refused; 4 forbidden ones tried, 0 let through',
+  )
+  tallies.addTally(earlier)
+  t.match(tallies.all, [{ requests: 2, made: 4, tried: 5 }, {}])
 })
 
 t.test('a dry run that changes nothing is no forbidden write', async t => {

@@ -99,9 +99,11 @@ export const isForbidden = (asked: Asked): boolean =>
 /** An agent first tries a patch that changes nothing, to know that it may be asked at all. */
 const isEmptyTrial = (asked: Asked): boolean => isDryRun(asked) && isDeepStrictEqual(asked.body, {})
 
-/** What the apiserver did with the writes of one account. */
+/** What the apiserver did with the requests of one account. */
 export interface WriteTally {
   readonly account: string
+  /** Of any kind, but for dry runs; a watch is one. Missing in reports of earlier versions. */
+  readonly requests?: number
   /** Writes that it took. */
   readonly made: number
   /** Writes that it refused for want of rights, or by a policy. */
@@ -112,7 +114,26 @@ export interface WriteTally {
   readonly letThrough: number
 }
 
-/** Counts writes by account. */
+const NONE = { requests: 0, made: 0, refused: 0, tried: 0, letThrough: 0 }
+type Counts = typeof NONE
+
+const countsOf = (asked: Asked): Counts => {
+  const requests = isDryRun(asked) ? 0 : 1
+  if (!isWrite(asked) || isEmptyTrial(asked)) return { ...NONE, requests }
+  const taken = asked.code < 300 ? 1 : 0
+  if (isDryRun(asked)) return { ...NONE, tried: 1, letThrough: taken }
+  return { ...NONE, requests, made: taken, refused: isForbidden(asked) ? 1 : 0 }
+}
+
+const sumOf = (a: Omit<WriteTally, 'account'>, b: Omit<WriteTally, 'account'>): Counts => ({
+  requests: (a.requests ?? 0) + (b.requests ?? 0),
+  made: a.made + b.made,
+  refused: a.refused + b.refused,
+  tried: a.tried + b.tried,
+  letThrough: a.letThrough + b.letThrough,
+})
+
+/** Counts requests by account. */
 export class WriteTallies {
   readonly #byAccount = new Map<string, WriteTally>()
 
@@ -122,15 +143,14 @@ export class WriteTallies {
   }
 
   add(asked: Asked): void {
-    if (!isWrite(asked) || isEmptyTrial(asked)) return
-    const { account, code } = asked
-    const none = { account, made: 0, refused: 0, tried: 0, letThrough: 0 }
-    const { made, refused, tried, letThrough } = this.#byAccount.get(account) ?? none
-    const isTaken = code < 300
-    const counts = isDryRun(asked)
-      ? { made, refused, tried: tried + 1, letThrough: letThrough + (isTaken ? 1 : 0) }
-      : { made: made + (isTaken ? 1 : 0), refused: refused + (isForbidden(asked) ? 1 : 0), tried, letThrough } // prettier-ignore
-    this.#byAccount.set(account, { account, ...counts })
+    this.addTally({ account: asked.account, ...countsOf(asked) })
+  }
+
+  /** What another run counted. */
+  addTally(tally: WriteTally): void {
+    const { account } = tally
+    const known = this.#byAccount.get(account) ?? NONE
+    this.#byAccount.set(account, { account, ...sumOf(known, tally) })
   }
 }
 
@@ -140,5 +160,8 @@ export const areConfined = (tallies: readonly WriteTally[]): boolean =>
   tallies.every(({ refused, tried, letThrough }) => refused === 0 && tried > 0 && letThrough === 0)
 
 /** One account's line of the report. */
-export const tallyText = ({ account, made, refused, tried, letThrough }: WriteTally): string =>
-  `${account}: ${made} writes made, ${refused} refused; ${tried} forbidden ones tried, ${letThrough} let through`
+export const tallyText = (tally: WriteTally): string => {
+  const { account, requests, made, refused, tried, letThrough } = tally
+  const all = requests === undefined ? '' : `${requests} requests, `
+  return `${account}: ${all}${made} writes made, ${refused} refused; ${tried} forbidden ones tried, ${letThrough} let through`
+}

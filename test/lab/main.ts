@@ -6,6 +6,7 @@ import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { chooseAdmissionCells } from './admission/cells.js'
+import { tallyText } from './audit.js'
 import { CELLS } from './cells/all.js'
 import { findBinaries } from '../../testkit/control-plane/binaries.js'
 import { servingPair } from '../../testkit/control-plane/certificates.js'
@@ -186,7 +187,8 @@ const main = async (): Promise<number> => {
     return 0
   }
   if (options.command === 'merge') {
-    mergeReports(options.merge, options.report!)
+    for (const tally of mergeReports(options.merge, options.report!))
+      process.stdout.write(`audit log: ${tallyText(tally)}\n`)
     return 0
   }
   if (options.command === 'build') {

@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Report } from './account.js'
+import { type WriteTally, WriteTallies } from './audit.js'
 import { figuresOf } from './figures.js'
 import { drawPicture } from './grids/unit-picture.js'
 import { drawReport } from './report-page.js'
@@ -18,8 +19,8 @@ export const writeReport = (folder: string, account: Omit<Report, 'figures'>): v
   writeFileSync(join(folder, 'report.json'), `${JSON.stringify(report, undefined, 1)}\n`)
 }
 
-/** One account of all that was played in these runs. @throws Error when a folder has no report of ours. */
-export const mergeReports = (folders: readonly string[], into: string): void => {
+/** One account of all that was played in these runs. @returns what all of them counted by the audit log. @throws Error when a folder has no report of ours. */
+export const mergeReports = (folders: readonly string[], into: string): readonly WriteTally[] => {
   const all = folders.map(
     folder => JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as Report,
   )
@@ -29,4 +30,8 @@ export const mergeReports = (folders: readonly string[], into: string): void => 
     notPlayed: [...new Set(all.flatMap(report => report.notPlayed))],
     cells: all.flatMap(report => report.cells),
   })
+  const tallies = new WriteTallies()
+  for (const tally of all.flatMap(({ runs }) => runs.flatMap(({ writes = [] }) => writes)))
+    tallies.addTally(tally)
+  return tallies.all
 }
