@@ -22,7 +22,7 @@ kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they ar
   -o json                                the rows as JSON
 
 Times and memory want a machine that does nothing else.
-Exits with 1 when a bar is missed, with 2 for a bad argument.
+Exits with 1 when a bar is missed or not all packets were counted, with 2 for a bad argument.
 `
 
 const PARTS = ['latency', 'flip', 'memory', 'list', 'loss', 'link'] as const
