@@ -51,6 +51,7 @@ const meter = process.env['LAB_METER']
 
 const parts = {
   meter,
+  other: process.env['LAB_OTHER'],
   binaries: binariesIn(process.env['LAB_BINARIES']!),
   dir,
   serving: {

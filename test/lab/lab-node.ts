@@ -6,6 +6,7 @@ import { NodeProcesses, startChild } from '../../sandbox/node-processes.js'
 import { API_PORT } from '../../testkit/control-plane/flags.js'
 import type { Namespace } from './network.js'
 import type { Profile } from './options.js'
+import type { OtherVersion } from './other-version.js'
 import { CLOUD_HUB, KUBELETS_HUB, peerAddress, watchAddress } from './places.js'
 import { CpuGroup } from './slow-cpu.js'
 
@@ -24,8 +25,8 @@ const SERVICE_ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
 export interface NodeSettings {
   /** The bundle. */
   readonly script: string
-  /** Another version's, which the agents of every second node run. */
-  readonly other: string | undefined
+  /** Another version, which the agents of every second node run. */
+  readonly other: OtherVersion | undefined
   /** The arguments of the DaemonSet's container. */
   readonly args: readonly string[]
   readonly profile: Profile
@@ -72,6 +73,11 @@ export class LabNode extends NodeProcesses {
   /** Every second one is, where there are two versions. */
   get isOtherAtFirst(): boolean {
     return this.#settings.other !== undefined && this.index % 2 === 1
+  }
+
+  /** Its agent knows identities, whether the zone has them or not. */
+  get signs(): boolean {
+    return !this.isOther || this.#settings.other!.signs
   }
 
   get address(): string {
@@ -148,9 +154,8 @@ export class LabNode extends NodeProcesses {
       `--vouch=${this.vouch}`,
       ...this.moreArgs,
     ]
-    const { script, other = script, args } = this.#settings
-    const version = [process.execPath, this.isOther ? other : script]
-    this.agent = this.#start('agent', [...version, ...args, ...own], {
+    const { script, args } = this.isOther ? this.#settings.other! : this.#settings
+    this.agent = this.#start('agent', [process.execPath, script, ...args, ...own], {
       ...this.#agentEnv,
       ...(this.hasOwnClock ? { NODE_OPTIONS: OWN_CLOCK, LAB_WALL_OFFSET: WALL_OFFSET } : {}),
     })

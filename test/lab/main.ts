@@ -16,6 +16,7 @@ import { buildGoProgram } from '../../testkit/go-program.js'
 import { buildMeter } from '../../testkit/meter/meter.js'
 import { type LabOptions, parseLabOptions, USAGE, UsageError } from './options.js'
 import { CLOUD_HUB, KUBELETS_HUB } from './places.js'
+import { findOther } from './other-version.js'
 import { mergeReports } from './report.js'
 import { chooseCells } from './run-cells.js'
 
@@ -98,11 +99,21 @@ interface Inside {
   readonly informer: string
   /** The program that counts packets; undefined where it cannot be built. */
   readonly meter: string | undefined
+  /** The other version of the agent, built. */
+  readonly other: string | undefined
   /** What this version changes of our own arguments. */
   readonly more: readonly string[]
 }
 
-const runInside = ({ flags, dir, binaries, informer, meter, more }: Inside): Promise<number> =>
+const runInside = ({
+  flags,
+  dir,
+  binaries,
+  informer,
+  meter,
+  other,
+  more,
+}: Inside): Promise<number> =>
   new Promise(resolve => {
     const inside = [process.execPath, '--enable-source-maps', '.cache/lab/inside.mjs']
     const child = spawn('unshare', [...flags, ...inside, ...process.argv.slice(2), ...more], {
@@ -115,6 +126,7 @@ const runInside = ({ flags, dir, binaries, informer, meter, more }: Inside): Pro
         LAB_BINARIES: binaries,
         LAB_INFORMER: informer,
         ...(meter === undefined ? {} : { LAB_METER: meter }),
+        ...(other === undefined ? {} : { LAB_OTHER: other }),
         NODE_EXTRA_CA_CERTS: join(dir, 'serving.pem'),
       },
     })
@@ -162,6 +174,7 @@ const runVersion = async (
   const informer =
     options.command === 'informers' ? buildGoProgram('testkit/informer', process.env) : ''
   const { report } = options
+  const other = options.other === undefined ? undefined : findOther(options.other)
   const isOneOfMany = options.kubernetes.length > 1 && kubernetes !== undefined
   const more = isOneOfMany && report !== undefined ? ['--report', join(report, kubernetes)] : []
   const dir = mkdtempSync(join(tmpdir(), 'edge-health-lab-'))
@@ -169,7 +182,8 @@ const runVersion = async (
     const { key, cert } = await servingPair(['127.0.0.1', CLOUD_HUB, KUBELETS_HUB])
     writeFileSync(join(dir, 'serving.pem'), cert)
     writeFileSync(join(dir, 'serving.key'), key, { mode: 0o600 })
-    return await runInside({ flags, dir, binaries, informer, meter: meterFor(options), more })
+    const meter = meterFor(options)
+    return await runInside({ flags, dir, binaries, informer, meter, other, more })
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

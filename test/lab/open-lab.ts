@@ -9,6 +9,7 @@ import { allowBite } from './confine/bite.js'
 import { Lab } from './lab.js'
 import { LabNode } from './lab-node.js'
 import { openNetwork } from './network.js'
+import { otherVersion } from './other-version.js'
 import { daemonTemplate } from '../../testkit/deploy/agent-pod.js'
 import { applyDeploy, makeKey, type Keys } from './objects.js'
 import { Observer } from './observer.js'
@@ -23,6 +24,8 @@ interface LabParts {
   readonly onCrash: (what: string) => void
   /** The program that listens on an interface; undefined: nothing is counted. */
   readonly meter: string | undefined
+  /** The program of another version of the agent. */
+  readonly other?: string | undefined
 }
 
 const nodeName = (index: number): string => `edge-${index + 1}`
@@ -60,7 +63,7 @@ export const openLab = async (
     const { args: daemonArgs } = (await daemonTemplate(plane.admin, signal)).spec.containers[0]!
     const args = [...daemonArgs, `--identity=${options.identity}`]
     const script = join(process.cwd(), 'dist/edge-health.cjs')
-    const { other } = options
+    const other = parts.other === undefined ? undefined : otherVersion(parts.other, args)
     const shared = { script, other, args, ca: serving.cert, onCrash: crashed }
     const settings = { ...shared, profile: options.profile, run: basename(dir) }
     const nodes = network.nodes.map(

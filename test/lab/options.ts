@@ -56,7 +56,7 @@ export interface LabOptions {
   readonly mutants: boolean
   /** SuperEdge's agent. */
   readonly agent: string | undefined
-  /** Another version's dist/edge-health.cjs, which the agents of every second node run. */
+  /** Another version, which the agents of every second node run: its dist/edge-health.cjs, or a git revision. */
   readonly other: string | undefined
   /** Folder for report.json and index.html. */
   readonly report: string | undefined
@@ -98,8 +98,8 @@ npm run lab -- merge A B --report C one report of several runs' reports
   --toleration S     seconds that Pods bear an unreachable node (default 3 with fast, 300 with default)
   --mutants          of confine: take each rule out of the policies in turn; some write must show it
   --agent PATH       SuperEdge's edge-health, a program
-  --other PATH       dist/edge-health.cjs of another version: every second agent of the cells runs it, and the cell
-                     upgrade replaces one by the other
+  --other WHICH      another version, as its dist/edge-health.cjs or as a revision of this repository, which is built:
+                     every second agent of the cells runs it, and the cell upgrade replaces one by the other
   --report FOLDER    write FOLDER/index.html and FOLDER/report.json; of several versions, into a folder for each
 
 Linux; root, or a user who may make user namespaces. The control plane is built from the Go modules pinned in
@@ -202,10 +202,9 @@ const checkAgent = (command: string, path: string | undefined): void => {
   checkFile('--agent must be a program', path, constants.X_OK)
 }
 
-const checkOther = (command: string, path: string | undefined): void => {
-  if (path === undefined) return
-  if (command !== 'cells') throw new UsageError(`--other goes with cells, not with ${command}`)
-  checkFile('--other must be a dist/edge-health.cjs', path, constants.R_OK)
+const checkOther = (command: string, other: string | undefined): void => {
+  if (other !== undefined && command !== 'cells')
+    throw new UsageError(`--other goes with cells, not with ${command}`)
 }
 
 /** What SuperEdge's agents say nobody signs. */

@@ -31,7 +31,7 @@ const refusal = (
     return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
   if (cell.identity !== undefined && cell.identity !== identity)
     return `the cell ${name} needs --identity ${cell.identity}, got ${identity}`
-  if (cell.needsOther === true && other === undefined) return `the cell ${name} needs --other PATH`
+  if (cell.needsOther === true && other === undefined) return `the cell ${name} needs --other WHICH`
   return undefined
 }
 
@@ -78,7 +78,7 @@ const phaseOf = (profile: LabOptions['profile']): number => (profile === 'fast' 
 const troublesOf = (
   { nodes, states }: View,
   node: NodeSnapshot,
-  { identity }: LabOptions,
+  signers: readonly string[],
 ): readonly string[] => {
   const { name, object, localinfo, status } = node
   const state = states.get(name)
@@ -91,13 +91,18 @@ const troublesOf = (
     [state?.pod !== 'ready', `has its Pod ${state?.pod}`],
     [status?.cloudLink.state !== 'up', `calls its link ${status?.cloudLink.state}`],
     [
-      identity !== 'off' && status?.identity.members !== nodes.length,
-      `knows the identities of ${status?.identity.members} of ${nodes.length}`,
+      // Those of members that signed until just now are known, too.
+      signers.includes(name) && (status?.identity.members ?? 0) < signers.length,
+      `knows the identities of ${status?.identity.members} of ${signers.length}`,
     ],
     [down.length > 0, `does not call up ${down.join(', ')}`],
   ]
   return seen.filter(([isSo]) => isSo).map(([, what]) => `${name} ${what}`)
 }
+
+/** Those who must know each other's identities. */
+const signersOf = ({ nodes, settings }: Lab): readonly string[] =>
+  settings.identity === 'off' ? [] : nodes.filter(({ signs }) => signs).map(({ name }) => name)
 
 /** Undo everything and wait until all is well. @returns what is not, when time is up. */
 const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]> => {
@@ -109,7 +114,7 @@ const settle = async (lab: Lab, signal: AbortSignal): Promise<readonly string[]>
   let troubles: readonly string[] = ['nobody looked']
   while (patience.spentAt(performance.now()) < SETTLE_MS) {
     const view = await lab.observer.look()
-    troubles = view.nodes.flatMap(node => troublesOf(view, node, lab.settings))
+    troubles = view.nodes.flatMap(node => troublesOf(view, node, signersOf(lab)))
     if (troubles.length === 0)
       troubles = (await lab.whoIsFree(signal)).map(who => `not confined: ${who}`)
     if (troubles.length === 0) {
