@@ -7,6 +7,7 @@ import {
   maybeInteger,
   NODES,
   planOf,
+  plansOf,
   type Plan,
   runCommand,
   SHARED,
@@ -26,6 +27,7 @@ signed as in production. It says nothing about CPU or memory.
   --nodes 3,10,64,100,300,1000   sizes of the zone; 5000 and 10000 work and take their time
   --loss 0,30                    percent of packets lost; default: 0,30 for crashes, 0,10,20,30 for the other tables
   --only crash,quiet,partition   tables
+  --identity off,prefer,require  whether nodes sign with keys of their own; default: off
   --quick                        instead of tables: what must be so for N = 3, 10, 64, 100, 300, in a few minutes
   --trials N                     crashes per row; default by size: 24 down to 2
   --minutes N                    virtual minutes of each quiet row; default by size: 240 down to 1
@@ -39,6 +41,7 @@ that must be so is not.
 const OPTIONS = {
   ...SHARED,
   quick: { type: 'boolean', default: false },
+  identity: { type: 'string', default: 'off' },
   only: { type: 'string', default: 'crash,quiet,partition' },
   trials: { type: 'string' },
   minutes: { type: 'string' },
@@ -91,17 +94,23 @@ if (!isWorking()) {
     const minutes = maybeInteger('minutes', values.minutes, [1, 10_000])
     const runs = maybeInteger('runs', values.runs, [1, 100_000]) ?? 0
 
+    const plans = plansOf(plan, values.identity)
+
     const crashes = sizes.flatMap(size =>
-      crashLosses.map(loss => crashOrder(plan, size, loss, trials ?? bySize(size, TRIALS))),
+      crashLosses.flatMap(loss =>
+        plans.map(each => crashOrder(each, size, loss, trials ?? bySize(size, TRIALS))),
+      ),
     )
     const quiets = sizes.flatMap(size =>
-      losses.map(loss => quietOrder(plan, size, loss, minutes ?? bySize(size, MINUTES))),
+      losses.flatMap(loss =>
+        plans.map(each => quietOrder(each, size, loss, minutes ?? bySize(size, MINUTES))),
+      ),
     )
     const tables = await fill(new URL(import.meta.url), plan, {
       crash: only.has('crash') ? crashes : [],
       quiet: only.has('quiet') ? quiets : [],
       partition: only.has('partition')
-        ? partitionOrders(plan, cutsOf(cutSizes, splits, losses), runs)
+        ? plans.flatMap(each => partitionOrders(each, cutsOf(cutSizes, splits, losses), runs))
         : [],
     })
     const { crash, quiet, partition } = tables

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { EdgeHealthError, InvalidInputError } from '../../core/errors.js'
-import type { Cell } from './cell.js'
+import { type Cell, IDENTITIES, type Identity } from './cell.js'
 
 /** Options that all tables share, as `parseArgs` wants them. */
 export const SHARED = {
@@ -66,6 +66,7 @@ export const LOSSES = [0, 90] as const
 export interface Plan {
   readonly profile: Cell['profile']
   readonly seed: number
+  readonly identity: Identity
   readonly flags: readonly string[]
   readonly threads: number
   readonly isJson: boolean
@@ -83,18 +84,23 @@ export const planOf = (values: {
   return {
     profile: profile!,
     seed: integer('seed', values.seed, [0, 1e9]),
+    identity: 'off',
     flags: (values.flag ?? []).map(flag => `--${flag}`),
     threads: integer('threads', values.threads, [1, 256]),
     isJson: output === 'json',
   }
 }
 
+/** The same for each of these `--identity`. */
+export const plansOf = (plan: Plan, identities: string): readonly Plan[] =>
+  [...words('identity', identities, IDENTITIES)].map(identity => ({ ...plan, identity }))
+
 export const cellOf = (
-  { profile, seed, flags }: Plan,
+  { profile, seed, identity, flags }: Plan,
   size: number,
   lossPercent: number,
   zone = 0,
-): Cell => ({ size, loss: lossPercent / 100, profile, seed: seed + 101 * zone, flags })
+): Cell => ({ size, loss: lossPercent / 100, profile, seed: seed + 101 * zone, identity, flags })
 
 /** Run a command line's work; what was asked wrongly is one line and exit code 2. */
 export const runCommand = async <O extends NonNullable<ParseArgsConfig['options']>>(

@@ -2,7 +2,7 @@
 import type { CoreZone } from '../../testkit/zone/core-zone.js'
 import { memberOf } from '../../testkit/zone/core-agent.js'
 import { VERDICT } from '../../vote/quorum.js'
-import { until, zoneOf, type Cell } from './cell.js'
+import { bodyBytesOf, until, zoneOf, type Cell } from './cell.js'
 
 /** Milliseconds from the crash, one entry per trial; of `local` one per trial and agent. */
 export interface CrashTimes {
@@ -17,6 +17,8 @@ export interface CrashTimes {
   readonly all: number[]
   /** From the repair until no agent shows it down. */
   readonly recovered: number[]
+  /** Bodies of messages from the first vote against it until it is seen by all and written; bytes per node and second. */
+  readonly bodies: number[]
   trials: number
   /** Crashes that were not seen, written or forgotten again within their limits. */
   missed: number
@@ -36,7 +38,7 @@ export const CRASH_TIMES = ['first', 'quorum', 'written', 'local', 'all', 'recov
 
 const emptyTimes = (): CrashTimes => ({
   ...{ first: [], quorum: [], written: [], local: [], all: [], recovered: [] },
-  ...{ trials: 0, missed: 0, wrong: 0 },
+  ...{ bodies: [], trials: 0, missed: 0, wrong: 0 },
 })
 
 /** Crash one node at a random moment and bring it back. */
@@ -50,9 +52,12 @@ const trial = async (zone: CoreZone, victim: number, times: CrashTimes): Promise
   let first: number | undefined
   let quorum: number | undefined
   let written: number | undefined
+  let burst: { readonly at: number; readonly bytes: number } | undefined
   zone.watcher = {
     round: (_, outcome) => {
-      if (outcome.vote === 'down' && outcome.target === name) first ??= clock.now() - diedAt
+      if (outcome.vote !== 'down' || outcome.target !== name) return
+      first ??= clock.now() - diedAt
+      burst ??= { at: clock.now(), bytes: bodyBytesOf(zone) }
     },
     vote: (by, { roster, judgement }) => {
       const index = roster.indexOf(name)!
@@ -70,6 +75,10 @@ const trial = async (zone: CoreZone, victim: number, times: CrashTimes): Promise
   zone.crash(victim)
   const isKnown = (): boolean => written !== undefined && seen.size === zone.size - 1
   if (!(await until(zone, isKnown, NOTICE_MS))) times.missed++
+  if (burst !== undefined) {
+    const seconds = (clock.now() - burst.at) / 1_000
+    times.bodies.push((bodyBytesOf(zone) - burst.bytes) / seconds / (zone.size - 1))
+  }
   if (first !== undefined) times.first.push(first)
   if (quorum !== undefined) times.quorum.push(quorum)
   if (written !== undefined) times.written.push(written)
@@ -107,7 +116,7 @@ export const measureCrashes = async (cell: Cell, trials: number): Promise<CrashT
 export const mergeTimes = (parts: readonly CrashTimes[]): CrashTimes => {
   const all = emptyTimes()
   for (const part of parts) {
-    for (const name of CRASH_TIMES) all[name].push(...part[name])
+    for (const name of [...CRASH_TIMES, 'bodies'] as const) all[name].push(...part[name])
     all.trials += part.trials
     all.missed += part.missed
     all.wrong += part.wrong

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { memberOf } from '../../testkit/zone/core-agent.js'
 import type { CoreZone } from '../../testkit/zone/core-zone.js'
-import { zoneOf, type Cell } from './cell.js'
+import { bodyBytesOf, zoneOf, type Cell } from './cell.js'
 
 /** What a zone costs in which nothing happens, and what it imagines. Per node. */
 export interface Quiet {
@@ -20,15 +20,10 @@ export interface Quiet {
 
 const WARM_MS = 60_000
 
-const sentBy = (zone: CoreZone): { wire: number; body: number } => {
-  let wire = 0
-  let body = 0
-  for (const n of zone.live) {
-    wire += zone.network.sentBy(memberOf(n).address).bytes
-    body += zone.agents[n]!.exchange.report!.bytesSent
-  }
-  return { wire, body }
-}
+const sentBy = (zone: CoreZone): { wire: number; body: number } => ({
+  wire: zone.live.reduce((sum, n) => sum + zone.network.sentBy(memberOf(n).address).bytes, 0),
+  body: bodyBytesOf(zone),
+})
 
 /** Watch a healthy zone for so long. */
 export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> => {

@@ -33,7 +33,12 @@ export const crashOrder = (
       cell: cellOf(plan, size, lossPercent, zone),
       trials: Math.min(perZone, trials - zone * perZone),
     })),
-    finish: all => ({ size, lossPercent, times: mergeTimes(only('crash', all)) }),
+    finish: all => ({
+      size,
+      lossPercent,
+      identity: plan.identity,
+      times: mergeTimes(only('crash', all)),
+    }),
   }
 }
 
@@ -44,7 +49,7 @@ export const quietOrder = (
   minutes: number,
 ): Order<QuietRow> => ({
   jobs: [{ kind: 'quiet', cell: cellOf(plan, size, lossPercent), minutes }],
-  finish: all => ({ size, lossPercent, quiet: only('quiet', all)[0]! }),
+  finish: all => ({ size, lossPercent, identity: plan.identity, quiet: only('quiet', all)[0]! }),
 })
 
 export interface Cut {
@@ -66,7 +71,13 @@ export const partitionOrder = (
     cell: cellOf(plan, size, lossPercent, first + run),
     share: split / 100,
   })),
-  finish: all => ({ size, split, lossPercent, runs: only('partition', all) }),
+  finish: all => ({
+    size,
+    split,
+    lossPercent,
+    identity: plan.identity,
+    runs: only('partition', all),
+  }),
 })
 
 /** All cuts of these, with so many runs shared out among them; each run has a seed of its own. */

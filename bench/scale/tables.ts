@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Identity } from './cell.js'
 import { CRASH_TIMES, type CrashTimes } from './crash.js'
 import { inColumns, mean, quantile, short, spread } from './figures.js'
 import type { PartitionRun } from './partition.js'
@@ -8,11 +9,13 @@ import type { Quiet } from './quiet.js'
 export interface CrashRow {
   readonly size: number
   readonly lossPercent: number
+  readonly identity: Identity
   readonly times: CrashTimes
 }
 export interface QuietRow {
   readonly size: number
   readonly lossPercent: number
+  readonly identity: Identity
   readonly quiet: Quiet
 }
 export interface PartitionRow {
@@ -20,28 +23,32 @@ export interface PartitionRow {
   /** Percent on the smaller side. */
   readonly split: number
   readonly lossPercent: number
+  readonly identity: Identity
   readonly runs: readonly PartitionRun[]
 }
 
 const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0)
 
 export const crashTable = (rows: readonly CrashRow[]): string => {
-  const head = 'N,loss,crashes,first,quorum,write,LV,all LV,recovery,missed,wrong'.split(',')
-  const cells = rows.map(({ size, lossPercent, times }) => [
-    ...[String(size), `${lossPercent} %`, String(times.trials)],
+  const head = [
+    ...['N', 'loss', 'crashes', 'identity', 'first', 'quorum', 'write', 'LV', 'all LV', 'recovery'],
+    ...['bodies B/s', 'missed', 'wrong'],
+  ]
+  const cells = rows.map(({ size, lossPercent, identity, times }) => [
+    ...[String(size), `${lossPercent} %`, String(times.trials), identity],
     ...CRASH_TIMES.map(name => spread(times[name])),
-    ...[String(times.missed), String(times.wrong)],
+    ...[mean(times.bodies).toFixed(0), String(times.missed), String(times.wrong)],
   ])
-  return `From a node's crash, p50/p99 in seconds; LV is one agent's local view, recovery is from its return\n${inColumns(head, cells)}\n`
+  return `From a node's crash, p50/p99 in seconds; LV is one agent's local view, recovery is from its return; bodies sent by a node from the first vote to view and write\n${inColumns(head, cells)}\n`
 }
 
 export const quietTable = (rows: readonly QuietRow[]): string => {
   const head = [
-    ...['N', 'loss', 'B/s', 'of it bodies', 'probes/s', 'node-hours'],
+    ...['N', 'loss', 'identity', 'B/s', 'of it bodies', 'probes/s', 'node-hours'],
     ...['false downs/pair-h', 'false condemnations/node-h', 'wrong'],
   ]
-  const cells = rows.map(({ size, lossPercent, quiet }) => [
-    ...[String(size), `${lossPercent} %`, quiet.wireBytesPerSecond.toFixed(0)],
+  const cells = rows.map(({ size, lossPercent, identity, quiet }) => [
+    ...[String(size), `${lossPercent} %`, identity, quiet.wireBytesPerSecond.toFixed(0)],
     ...[quiet.bodyBytesPerSecond.toFixed(0), quiet.probesPerSecond.toFixed(1)],
     ...[short(quiet.hours * size), short(quiet.falseDownsPerPairHour)],
     ...[short(quiet.falseVerdictsPerNodeHour), String(quiet.wrong)],
@@ -51,11 +58,20 @@ export const quietTable = (rows: readonly QuietRow[]): string => {
 
 export const partitionTable = (rows: readonly PartitionRow[]): string => {
   const head = [
-    ...['N', 'split', 'loss', 'runs', 'small side hides', 'large side hides', 'first write'],
+    ...[
+      'N',
+      'split',
+      'loss',
+      'runs',
+      'identity',
+      'small side hides',
+      'large side hides',
+      'first write',
+    ],
     ...['written', 'wrong', 'own side hidden', 'clean after'],
   ]
-  const cells = rows.map(({ size, split, lossPercent, runs }) => [
-    ...[String(size), `${split}/${100 - split}`, `${lossPercent} %`, String(runs.length)],
+  const cells = rows.map(({ size, split, lossPercent, identity, runs }) => [
+    ...[String(size), `${split}/${100 - split}`, `${lossPercent} %`, String(runs.length), identity],
     ...[spread(runs.map(run => run.hidden[0])), spread(runs.map(run => run.hidden[1]))],
     spread(runs.map(run => run.firstWrite)),
     `${(100 * mean(runs.map(run => run.writtenShare))).toFixed(0)} %`,
@@ -67,8 +83,9 @@ export const partitionTable = (rows: readonly PartitionRow[]): string => {
 }
 
 /** What `-o json` prints of a row: quantiles instead of lists. */
-export const crashJson = ({ size, lossPercent, times }: CrashRow): object => ({
-  ...{ size, lossPercent, trials: times.trials, missed: times.missed, wrong: times.wrong },
+export const crashJson = ({ size, lossPercent, identity, times }: CrashRow): object => ({
+  ...{ size, lossPercent, identity, bodyBytesPerSecond: mean(times.bodies) },
+  ...{ trials: times.trials, missed: times.missed, wrong: times.wrong },
   ...Object.fromEntries(
     CRASH_TIMES.map(name => {
       const list = times[name]

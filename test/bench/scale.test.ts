@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { integers, planOf, words } from '../../bench/scale/arguments.js'
+import { integers, planOf, plansOf, words } from '../../bench/scale/arguments.js'
 import { quantile, short, spread } from '../../bench/scale/figures.js'
 import { claimsOf } from '../../bench/scale/invariants.js'
 import { measure, type Job } from '../../bench/scale/job.js'
@@ -46,19 +46,35 @@ t.test('rows: zones have seeds of their own, and all trials and runs are shared 
   t.end()
 })
 
+const run = async <R>({
+  jobs,
+  finish,
+}: {
+  jobs: readonly Job[]
+  finish: (all: never[]) => R
+}): Promise<R> => finish((await Promise.all(jobs.map(measure))) as never[])
+
+t.test('identities: the same crashes, with messages that nodes sign', async t => {
+  t.throws(() => plansOf(plan, 'on'), /--identity must be among off, prefer, require/)
+  const plans = plansOf(plan, 'off,prefer,require')
+  const rows = await Promise.all(plans.map(each => run(crashOrder(each, 5, 0, 2))))
+  t.same(
+    rows.map(({ identity }) => identity),
+    ['off', 'prefer', 'require'],
+  )
+  const [off = 0, ...signed] = rows.map(({ times }) => times.bodies[0]!)
+  t.ok(off > 0)
+  for (const bytes of signed) t.ok(bytes > 1.1 * off, 'signatures are on the wire')
+  for (const { times } of rows) t.match(times, { trials: 2, missed: 0, wrong: 0 })
+  t.match(crashTable(rows), /\n5 +0 % +2 +off .*\n5 +0 % +2 +prefer .*\n5 +0 % +2 +require /)
+})
+
 t.test(
   'a small zone: the same seed gives the same figures, and they keep the invariants',
   async t => {
     const crash = crashOrder(plan, 5, 0, 2)
     const quiet = quietOrder(plan, 5, 10, 1)
     const [cut] = partitionOrders(plan, cutsOf([5], [40], [0]), 1)
-    const run = async <R>({
-      jobs,
-      finish,
-    }: {
-      jobs: readonly Job[]
-      finish: (all: never[]) => R
-    }) => finish((await Promise.all(jobs.map(measure))) as never[])
     const rows = {
       crash: [await run(crash)],
       quiet: [await run(quiet)],

@@ -18,6 +18,7 @@ import { majoritySpokeAt } from '../../vote/majority.js'
 import { writeAt, writerRank } from '../../vote/writer.js'
 import type { FakeClock } from '../fake-clock.js'
 import type { seededRandom } from '../seeded-random.js'
+import type { TestIdentities } from './identities.js'
 import type { MemoryNetwork } from './memory-network.js'
 
 /** A mark that an agent put on a node or took off it. */
@@ -64,6 +65,8 @@ export interface CoreWorld {
   readonly network: MemoryNetwork
   readonly options: AgentOptions
   readonly keys: ReturnType<typeof makeKeyRing>
+  /** Undefined where nodes have no keys of their own. */
+  readonly identities: TestIdentities | undefined
   /** Nodes that carry the mark of a dead node. */
   readonly marked: ReadonlySet<number>
   readonly watcher: Watcher
@@ -119,6 +122,7 @@ export class CoreAgent {
     })
     store.ownNode.set({ ...store.ownNode.current, kubelet: 'well' })
     store.keys.set({ ring: core.keys, problem: undefined })
+    if (core.identities !== undefined) store.identities.set(core.identities.of(name))
     this.setRoster(roster)
     void this.exchange.start()
     void this.#rounds(random.below(options.votePeriodMs))

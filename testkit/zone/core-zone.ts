@@ -8,6 +8,7 @@ import { parseZoneName } from '../../core/ids.js'
 import { makeRoster, type Roster } from '../../core/roster.js'
 import { FakeClock, settleOnce } from '../fake-clock.js'
 import { CoreAgent, memberOf, type CoreWorld, type MarkWrite, type Watcher } from './core-agent.js'
+import { TestIdentities } from './identities.js'
 import { MemoryNetwork, type NetworkOptions } from './memory-network.js'
 import { Observer, type Truth } from './observer.js'
 import { seededRandom } from '../seeded-random.js'
@@ -16,6 +17,8 @@ export interface CoreZoneOptions extends NetworkOptions {
   readonly seed?: number
   readonly profile?: 'default' | 'fast'
   readonly flags?: readonly string[]
+  /** All nodes have keys of their own and know each other's; agents use them as their `--identity` says. @default false */
+  readonly hasIdentities?: boolean
 }
 
 const WATCH_MS = 500
@@ -32,6 +35,7 @@ export class CoreZone implements CoreWorld {
   readonly network: MemoryNetwork
   readonly options: AgentOptions
   readonly keys = makeKeyRing('a key of the test world')
+  readonly identities: TestIdentities | undefined
   readonly agents: (CoreAgent | undefined)[] = []
   /** Nodes that carry the mark of a dead node. */
   readonly marked = new Set<number>()
@@ -59,6 +63,8 @@ export class CoreZone implements CoreWorld {
       env: {},
     }).options
     this.#roster = this.#makeRoster()
+    if (o.hasIdentities === true)
+      this.identities = new TestIdentities(this.#roster.members.map(({ name }) => name))
   }
 
   get size(): number {
