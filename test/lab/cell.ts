@@ -107,8 +107,8 @@ export interface Cell {
   readonly most?: number
   /** It needs this profile's periods and grace times; without it is played with any. */
   readonly profile?: LabOptions['profile']
-  /** It needs agents with this `--identity`; without it is played with any. */
-  readonly identity?: LabOptions['identity']
+  /** It needs agents with one of these `--identity`; without it is played with any. */
+  readonly identities?: readonly LabOptions['identity'][]
   /** It needs a second version of the agent; such a cell is played only where there is one. */
   readonly needsOther?: true
   /** Those whom the zone may condemn; everybody else must never be marked, and never be touched by a minority. */

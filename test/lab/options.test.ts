@@ -67,6 +67,10 @@ t.test('a zone gets the cells that fit it', async t => {
   t.throws(named('--cells', 'rogue-condemns'), { message: /needs --identity off, got require/ })
   t.ok(namesFor('--identity', 'off').includes('rogue-condemns'))
   t.ok(namesFor().includes('insider-condemns'), 'nodes sign unless it is asked for')
+  t.ok(namesFor('--identity', 'prefer').includes('insider-condemns'), 'as with require')
+  t.throws(named('--cells', 'unsigned-votes', '--identity', 'off'), {
+    message: /needs --identity prefer or require, got off/,
+  })
   t.equal(parseLabOptions(['superedge', '--agent', process.execPath]).identity, 'prefer')
   t.notOk(namesFor().includes('upgrade'), 'it needs a second version')
   t.ok(namesFor('--other', process.execPath).includes('upgrade'))

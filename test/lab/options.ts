@@ -6,7 +6,7 @@ import { type Program, programs } from '../../testkit/control-plane/programs.js'
 import { MANY_NODES, MOST_NODES } from './places.js'
 
 export type Profile = 'fast' | 'default'
-const IDENTITIES = ['off', 'prefer', 'require'] as const
+export const IDENTITIES = ['off', 'prefer', 'require'] as const
 export type Identity = (typeof IDENTITIES)[number]
 
 /** What the lab is asked to do. */

@@ -14,7 +14,7 @@ import {
 import type { NodeSnapshot } from '../../sandbox/demo/snapshot.js'
 import { CELLS } from './cells/all.js'
 import type { Lab } from './lab.js'
-import { type LabOptions, UsageError } from './options.js'
+import { IDENTITIES, type LabOptions, UsageError } from './options.js'
 import type { View } from './observer.js'
 import { playCell } from './play.js'
 import { FairTime } from './slowness.js'
@@ -24,13 +24,13 @@ const refusal = (
   cell: Cell,
   { nodes, profile, identity, other }: LabOptions,
 ): string | undefined => {
-  const { name, least, most = Infinity } = cell
+  const { name, least, most = Infinity, identities = IDENTITIES } = cell
   if (nodes < least) return `the cell ${name} needs --nodes ${least} or more, got ${nodes}`
   if (nodes > most) return `the cell ${name} needs --nodes ${most} or fewer, got ${nodes}`
   if (cell.profile !== undefined && cell.profile !== profile)
     return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
-  if (cell.identity !== undefined && cell.identity !== identity)
-    return `the cell ${name} needs --identity ${cell.identity}, got ${identity}`
+  if (!identities.includes(identity))
+    return `the cell ${name} needs --identity ${identities.join(' or ')}, got ${identity}`
   if (cell.needsOther === true && other === undefined) return `the cell ${name} needs --other WHICH`
   return undefined
 }

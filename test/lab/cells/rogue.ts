@@ -4,6 +4,7 @@
 import type { NodeSnapshot } from '../../../sandbox/demo/snapshot.js'
 import type { Cell, Evidence, Limits, Roles, Step } from '../cell.js'
 import type { Lab } from '../lab.js'
+import type { Identity } from '../options.js'
 import type { Lies } from '../rogue/order.js'
 import {
   allSeenUp,
@@ -26,7 +27,7 @@ import {
 /** Who lies, in which zone. */
 interface Liar {
   readonly who: string
-  readonly identity: 'off' | 'require'
+  readonly identities: readonly Identity[]
   /** It has the node's own keys, beside the key of the zone. */
   readonly hasOwnKeys: boolean
   /** What it says in others' names must not come of anything. */
@@ -34,9 +35,9 @@ interface Liar {
 }
 
 const LIARS: readonly Liar[] = [
-  { who: 'rogue', identity: 'off', hasOwnKeys: false, isPowerless: false },
-  { who: 'unsigned', identity: 'require', hasOwnKeys: false, isPowerless: true },
-  { who: 'insider', identity: 'require', hasOwnKeys: true, isPowerless: true },
+  { who: 'rogue', identities: ['off'], hasOwnKeys: false, isPowerless: false },
+  { who: 'unsigned', identities: ['prefer', 'require'], hasOwnKeys: false, isPowerless: true },
+  { who: 'insider', identities: ['prefer', 'require'], hasOwnKeys: true, isPowerless: true },
 ]
 
 const holds = ({ hasOwnKeys }: Liar): string =>
@@ -107,7 +108,7 @@ const wellAgain = (names: readonly string[], l: Limits): readonly Step[] => [
 const votes = (liar: Liar): Cell => ({
   name: `${liar.who}-votes`,
   shows: `a node with ${holds(liar)} says in its own name that all others are down${where(liar)}: one voice at most, nothing comes of it`,
-  identity: liar.identity,
+  identities: liar.identities,
   notes: answered,
   least: 3,
   mayMark: nobody,
@@ -127,7 +128,7 @@ const brakeShare = 0.4
 const condemns = (liar: Liar): Cell => ({
   name: `${liar.who}-condemns`,
   shows: `a node with ${holds(liar)} says in all names that one is down${where(liar)}: no honest /localinfo hides it, its Pods stay`,
-  identity: liar.identity,
+  identities: liar.identities,
   notes: answered,
   least: 3,
   mayMark: liar.isPowerless ? nobody : everybody,
@@ -152,7 +153,7 @@ const condemns = (liar: Liar): Cell => ({
 const condemnsAll = (liar: Liar): Cell => ({
   name: `${liar.who}-condemns-all`,
   shows: `a node with ${holds(liar)} says in all names that all others are down${where(liar)}: never more than the brake’s share is marked, nobody is hidden or evicted`,
-  identity: liar.identity,
+  identities: liar.identities,
   notes: answered,
   least: 3,
   mayMark: liar.isPowerless ? nobody : everybody,
@@ -218,7 +219,7 @@ const duringLies = (
 const vouches = (liar: Liar): Cell => ({
   name: `${liar.who}-vouches`,
   shows: `a node with ${holds(liar)} says in all names that a dead one lives${where(liar)}: when it is silent, the dead one is condemned and evicted`,
-  identity: liar.identity,
+  identities: liar.identities,
   notes: answered,
   least: 3,
   mayMark: everybody,
@@ -243,7 +244,7 @@ const vouches = (liar: Liar): Cell => ({
 const silences = (liar: Liar): Cell => ({
   name: `${liar.who}-silences`,
   shows: `a node with ${holds(liar)} sends another’s record with the largest number${where(liar)}: it loses its voice until that has expired at most, and is neither hidden nor condemned`,
-  identity: liar.identity,
+  identities: liar.identities,
   notes: answered,
   least: 3,
   mayMark: nobody,
@@ -295,7 +296,7 @@ const replay = (withKey: boolean): Cell => ({
     ? 'somebody with the key signs recorded messages of a dead node anew: nothing in them is news'
     : 'somebody without the key replays all recorded traffic to everybody: not one message is accepted',
   // With identities who has no keys of a node cannot sign anew what it said.
-  ...(withKey ? { identity: 'off' } : {}),
+  ...(withKey ? { identities: ['off'] } : {}),
   least: 3,
   mayMark: roles => roles.slice(0, 1),
   sound: roles => roles.slice(2),
