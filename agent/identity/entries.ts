@@ -70,22 +70,33 @@ const behindBy = (digest: number, ours: number): number => {
 const isBehind = (behind: number, quarters: number, least: number): boolean =>
   behind > quarters || behind >= least
 
+/** What counts as news. */
+export interface NewsRule {
+  /** Quarters by which the peer must be behind within one statement. @default 1 */
+  readonly least?: number
+  /**
+   * Whether it is the own node. Then no peer is ahead: one that seems to be knows an earlier run, whose clock was another.
+   * @default false
+   */
+  readonly isOwn?: boolean
+}
+
 /**
  * What a peer that sent this digest of a member lacks; undefined where it knows as much, or more. A time or a link is
  * chosen only where the peer has the statement that it continues.
- * @param least quarters by which the peer must be behind within one statement before that is news. @default 1
  */
 export const newsFor = (
   known: KnownStatement,
   digest: number,
   now: number,
-  least = 1,
+  { least = 1, isOwn = false }: NewsRule = {},
 ): Entry | undefined => {
   const { received, progress, madeAt } = known
   // A digest that is not 0 stands for something younger than that.
   if (digest !== 0 && now - madeAt > OLDEST_MS) return undefined
   const { quarters } = progress
-  const behind = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
+  const nearest = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
+  const behind = isOwn && nearest < 0 ? Infinity : nearest
   if (!isBehind(behind, quarters, least)) return undefined
   if (behind > quarters)
     return { kind: 'statement', received, progress, age: Math.max(0, now - madeAt) }

@@ -71,6 +71,23 @@ for (const [why, ms] of steps) {
   })
 }
 
+// With these seeds peers take what they know of the earlier run for the newer.
+for (const ms of [-HOUR, HOUR])
+  t.test(`a node whose clock steps by ${ms} ms at a restart is heard as soon`, async t => {
+    for (const seed of [1, 4, 5, 9])
+      await scenario(t, { what: `seed ${seed}`, size: 5, seed }, async world => {
+        await world.settled()
+        for (const index of [0, 3]) world.machine(index).wall.offsetMs += ms
+        await world.run(30_000)
+        world.machine(1).wall.offsetMs += ms
+        await world.restartAgent(1, 1_000)
+        await world.run(20_000)
+        t.ok(oldest(world, 1) < 20, `its records are believed: ${oldest(world, 1)} s`)
+        await world.run(10_000)
+        t.ok(oldest(world, 1) < 20, `and stay so: ${oldest(world, 1)} s`)
+      })
+  })
+
 t.test('an agent that restarts, with its disk and without', async t => {
   for (const hasDisk of [true, false]) {
     const what = hasDisk ? 'with disk' : 'without disk'

@@ -140,9 +140,11 @@ export class StatementNews {
   /** What a peer lacks of the members at these places. @param places ascending */
   #entries(places: readonly number[], { seen, now, least }: PeerKnowledge): readonly NewsEntry[] {
     const found: NewsEntry[] = []
+    const { table } = this.#seams
     for (const place of places) {
       const known = this.#seams.known(place)
-      const entry = known && newsFor(known, seen?.[place] ?? 0, now, least)
+      const rule = { least, isOwn: place === table.self }
+      const entry = known && newsFor(known, seen?.[place] ?? 0, now, rule)
       if (entry !== undefined) found.push({ place, entry, digest: digestOf(known, now) })
     }
     return found

@@ -34,7 +34,7 @@ t.test('digests of all members and of each are the same, and so is what a peer l
           all.map(known => digestOf(known, now)),
         )
         const isNews = (known: KnownStatement | undefined): boolean =>
-          known !== undefined && newsFor(known, seen, now, least) !== undefined
+          known !== undefined && newsFor(known, seen, now, { least }) !== undefined
         const places = all.flatMap((known, place) => (isNews(known) ? [place] : []))
         const knowledge = { seen: new Uint8Array(all.length).fill(seen), now, least }
         t.strictSame(digests.placesOfNews(knowledge), places)

@@ -103,6 +103,20 @@ t.test('a peer that sent its digest gets what it lacks, and nothing else', async
     t.ok((kinds.get(kind) ?? 0) >= 5, `${kind}: ${kinds.get(kind) ?? 0} times`)
 })
 
+t.test('a peer that seems to be ahead of a node itself is sent its statement', t => {
+  const clock = new FakeClock(100_000)
+  const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
+  const identity = { origin, keys, generation: 1, savedEpoch: 0 }
+  const { received, progress } = new OwnStatement(identity, SLOT, content([]), seams).news()
+  const now = clock.now()
+  const mine = { received, progress, madeAt: now }
+  const ahead = (digestOf(mine, now) % 255) + 1
+  t.equal(newsFor(mine, ahead, now), undefined, 'of a member it may know more')
+  t.match(newsFor(mine, ahead, now, { isOwn: true }), { kind: 'statement' })
+  t.equal(newsFor(mine, digestOf(mine, now), now, { isOwn: true }), undefined)
+  t.end()
+})
+
 t.test('what a relay does not know the age of counts as old', async t => {
   const clock = new FakeClock()
   const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
