@@ -24,6 +24,7 @@ import {
   type MemberView,
   type NodeEvent,
   type NodeNotes,
+  type TriedPart,
   type WatchedMembers,
 } from '../ports/kube-api.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
@@ -73,6 +74,13 @@ const LEASES: ResourceType<LeaseView> = {
   parse: parseLease,
 }
 const LEASE_NAMESPACE = 'kube-node-lease'
+const TRIED: Readonly<
+  Record<TriedPart, { readonly type: ResourceType<unknown>; readonly namespace?: string }>
+> = {
+  node: { type: NODES },
+  status: { type: statusOf(NODES) },
+  lease: { type: LEASES, namespace: LEASE_NAMESPACE },
+}
 /**
  * Most watches are of one object that hardly ever changes: to list it again costs less than bookmarks, one a minute, and each
  * watch that is resumed costs a token. After an outage all agents come back, spread over some seconds.
@@ -162,8 +170,14 @@ class ClientApi implements KubeApi {
     return this.#client.patch(statusOf(NODES), { name }, { patch, guard }, signal)
   }
 
-  async tryNodePatch(name: string, patch: KubePatch, signal: AbortSignal): Promise<void> {
-    await this.#client.patch(NODES, { name }, { patch, isDryRun: true }, signal)
+  async tryPatch(
+    part: TriedPart,
+    node: string,
+    patch: KubePatch,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { type, namespace } = TRIED[part]
+    await this.#client.patch(type, { namespace, name: node }, { patch, isDryRun: true }, signal)
   }
 
   getLease(node: string, signal: AbortSignal): Promise<LeaseView> {

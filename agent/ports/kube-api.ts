@@ -84,6 +84,9 @@ export interface NodeEvent {
   readonly reportingInstance: string
 }
 
+/** What of a node is patched by a dry run: its Node, the status of that, or its Lease. */
+export type TriedPart = 'node' | 'status' | 'lease'
+
 /**
  * The Kubernetes API in the agent's words. Every call rejects with KubeStatusError (the server said no),
  * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
@@ -115,8 +118,8 @@ export interface KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView>
-  /** A dry run of `patchNode`: the server checks it and keeps nothing. */
-  tryNodePatch(name: string, patch: KubePatch, signal: AbortSignal): Promise<void>
+  /** A dry run of `patchNode`, `patchNodeStatus` or `patchLease`: the server checks it and keeps nothing. */
+  tryPatch(part: TriedPart, node: string, patch: KubePatch, signal: AbortSignal): Promise<void>
   /** The node's Lease in kube-node-lease. */
   getLease(node: string, signal: AbortSignal): Promise<LeaseView>
   patchLease(

@@ -171,7 +171,7 @@ export class FakeWatches implements KubeApi {
   getNodeNotes = never
   patchNode = never
   patchNodeStatus = never
-  tryNodePatch = never
+  tryPatch = never
   /** Selectors that the row of the own Node matches for now. */
   get facts(): readonly string[] {
     return this.members

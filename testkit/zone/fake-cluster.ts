@@ -9,6 +9,7 @@ import {
   type LeaseView,
   type MemberView,
   type NodeEvent,
+  type TriedPart,
   WRITER,
 } from '../../agent/ports/kube-api.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
@@ -99,8 +100,8 @@ export class FakeCluster {
   readonly writes: Write[] = []
   /** How often each agent wrote its own node's keys into its Node: agents may write nothing else about themselves. */
   readonly identityWrites = new Map<string, number>()
-  /** Whether it refuses writes that no agent makes. */
-  isConfined = true
+  /** Of what it takes writes that no agent makes. */
+  unguarded: readonly TriedPart[] = []
   /** Called with each request that arrives: an error is thrown at the caller, a promise holds the answer back. */
   onCall: ((call: Call) => Error | Promise<void> | undefined) | undefined
   readonly events: (NodeEvent & { readonly by: string; readonly at: number })[] = []
@@ -360,11 +361,12 @@ export class FakeCluster {
         this.#call(caller, { what: `patch ${name}/status`, signal, guard }, () =>
           viewOf(this.#write(actor, name, 'status', patch)),
         ),
-      tryNodePatch: (name, patch, signal) =>
-        this.#call(caller, { what: `try patch ${name}`, signal }, () => {
-          const after = patched(this.#read('node', name), patch)
-          if (this.isConfined && !isDeepStrictEqual(after, this.#read('node', name)))
-            throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message: 'policy' })
+      tryPatch: (part, name, _, signal) =>
+        this.#call(caller, { what: `try patch ${part} ${name}`, signal }, () => {
+          this.#read(part === 'lease' ? 'lease' : 'node', name)
+          const message = "ValidatingAdmissionPolicy 'x' with binding 'x' denied request"
+          if (!this.unguarded.includes(part))
+            throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message })
         }),
       getLease: (name, signal) =>
         this.#call(caller, { what: `get lease ${name}`, signal }, () =>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { isRefusal, reasonOf } from '../../../core/errors.js'
+import { isRefusal, KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { KubePatch } from '../../../kube/client/write.js'
 import type { ApiBackoff } from '../../api-backoff.js'
-import type { KubeApi } from '../../ports/kube-api.js'
+import type { KubeApi, TriedPart } from '../../ports/kube-api.js'
 
 /** Whether the cluster keeps the agents' account to what agents write. */
 export interface Confinement {
@@ -17,7 +17,7 @@ export interface Confinement {
 }
 
 interface ConfinementSeams {
-  readonly kube: Pick<KubeApi, 'tryNodePatch'>
+  readonly kube: Pick<KubeApi, 'tryPatch'>
   readonly apiBackoff: ApiBackoff
   readonly clock: Clock
   readonly random: Random
@@ -33,18 +33,33 @@ const SOON_MS = 600_000
 const AGAIN_MS = 4 * 3_600_000
 const SHARE = 0.25
 
-/** Agents write no label of the own Node; nothing reads this one. */
-const FORBIDDEN = { metadata: { labels: { 'edge-health/confinement-check': 'x' } } }
+/** Agents write no label of the own Node, and nothing of its Lease; nothing reads this one. */
+const FORBIDDEN: KubePatch = {
+  type: 'merge',
+  body: { metadata: { labels: { 'edge-health/confinement-check': 'x' } } },
+}
 
-const unknown = (error: unknown): Omit<Confinement, 'at'> => ({
-  state: 'unknown',
-  reason: `could not be asked: ${reasonOf(error)}`,
-})
+/** What has rules of its own, and how it is called. */
+const PARTS: readonly (readonly [part: TriedPart, what: string])[] = [
+  ['node', 'the own Node'],
+  ['status', 'its status'],
+  ['lease', 'its Lease'],
+]
 
 /**
- * Asks the apiserver by two dry runs, once it is reached and then every few hours: a patch of the own Node that changes
- * nothing, which must be allowed, and one that no agent makes, which must not. What comes of it is shown and changes
- * nothing that this agent does: only the cluster's operator can mend it.
+ * Who refused is known by the words alone: RBAC answers 403 as well, and a policy that is in force lets no write of the
+ * own Lease pass by which the right to it could be told. A policy names itself (`… is forbidden: ValidatingAdmissionPolicy
+ * 'x' with binding 'x' denied request: …`), a bridge the agent; RBAC says `User "x" cannot patch resource "x"`.
+ */
+const BY_POLICY = /ValidatingAdmissionPolicy '|: an agent on node \S+ may not /
+
+const isByPolicy = (error: unknown): boolean =>
+  error instanceof KubeStatusError && isRefusal(error) && BY_POLICY.test(error.said)
+
+/**
+ * Asks the apiserver by dry runs, once it is reached and then every few hours: writes that no agent makes, one to each part
+ * that has rules of its own, must all be refused by a policy. What comes of it is shown and changes nothing that this
+ * agent does: only the cluster's operator can mend it.
  */
 export class ConfinementCheck {
   readonly #node: string
@@ -91,35 +106,35 @@ export class ConfinementCheck {
       log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
   }
 
-  /** A refusal delays all further requests of this agent to the apiserver. */
-  async #try(patch: KubePatch): Promise<void> {
+  /** @returns why it was not taken; undefined when it was. A failure may delay all further requests of this agent. */
+  async #try(part: TriedPart): Promise<unknown> {
     const { kube, apiBackoff } = this.#seams
     apiBackoff.left()
     try {
-      await kube.tryNodePatch(this.#node, patch, this.#stopping.signal)
+      await kube.tryPatch(part, this.#node, FORBIDDEN, this.#stopping.signal)
       apiBackoff.succeeded()
+      return undefined
     } catch (error) {
       apiBackoff.failed(error)
-      throw error
+      return error
     }
   }
 
   async #ask(): Promise<Omit<Confinement, 'at'>> {
-    try {
-      await this.#try({ type: 'merge', body: {} })
-    } catch (error) {
-      return unknown(error)
+    const free: string[] = []
+    let doubt: string | undefined
+    for (const [part, what] of PARTS) {
+      const error = await this.#try(part)
+      if (error === undefined) free.push(what)
+      else if (!isByPolicy(error)) doubt ??= `a forbidden write of ${what}: ${reasonOf(error)}`
+      if (error !== undefined && !isRefusal(error)) break
     }
-    try {
-      await this.#try({ type: 'merge', body: FORBIDDEN })
-    } catch (error) {
-      // By RBAC or the API's own rules the write that changes nothing would have been refused, too.
-      if (!isRefusal(error)) return unknown(error)
-      return { state: 'yes', reason: 'the apiserver refuses a write that is not an agent’s job' }
-    }
-    return {
-      state: 'no',
-      reason: 'the apiserver would take a write that is not an agent’s job: no policy is in force',
-    }
+    if (free.length > 0)
+      return {
+        state: 'no',
+        reason: `the apiserver would take a forbidden write of ${free.join(' and ')}: no policy in force refuses it`,
+      }
+    if (doubt !== undefined) return { state: 'unknown', reason: `could not be found out: ${doubt}` }
+    return { state: 'yes', reason: 'policies refuse writes that are not an agent’s job' }
   }
 }

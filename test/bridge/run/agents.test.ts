@@ -2,7 +2,9 @@
 // The agents' own client of the Kubernetes API, through the MetaServer of a simulated edge and a bridge, on real sockets.
 import t, { type Test } from 'tap'
 import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
-import type { NodeEvent } from '../../../agent/ports/kube-api.js'
+import { ApiBackoff } from '../../../agent/api-backoff.js'
+import type { KubeApi, NodeEvent } from '../../../agent/ports/kube-api.js'
+import { ConfinementCheck } from '../../../agent/stages/write/confinement.js'
 import { systemClock } from '../../../core/clock.js'
 import { KubeStatusError } from '../../../core/errors.js'
 import { valueAt } from '../../../core/json-at.js'
@@ -39,6 +41,22 @@ const codeOf = (work: Promise<unknown>): Promise<number> =>
     () => 200,
     (error: unknown) => (error instanceof KubeStatusError ? error.status : 0),
   )
+
+/** What an agent finds out at once. */
+const confinementOf = async (kube: KubeApi) => {
+  let now = 0
+  const clock = { ...systemClock, now: () => (now += 3_600_000) }
+  const seams = { clock, random: systemRandom, log: silentLog }
+  const apiBackoff = new ApiBackoff(seams)
+  const check = new ConfinementCheck('e1', { kube, ...seams, apiBackoff })
+  check.review()
+  await until(() => {
+    check.review()
+    return check.current.at > -Infinity
+  })
+  await check.stop()
+  return check.current
+}
 
 /** An edge behind a bridge, and an agent's client on its node. */
 const open = async (t: Test) => {
@@ -92,9 +110,10 @@ t.test('an agent behind a bridge reads its zone and writes what agents write', a
   const condition = { type: 'PeerHealth', status: 'True', reason: 'x' }
   const status = { type: 'strategic-merge', body: { status: { conditions: [condition] } } } as const
   t.match(await kube.patchNodeStatus('e2', status, signal), { conditions: [condition] })
-  await kube.tryNodePatch('e1', { type: 'merge', body: {} }, signal)
+  await kube.tryPatch('node', 'e1', { type: 'merge', body: {} }, signal)
   t.equal(asked('patch', 'nodes').filter(({ isDryRun }) => isDryRun).length, 1)
   t.equal(await codeOf(kube.patchNode('e1', note('nodeunhealth', 'yes'), signal)), 403)
+  t.match(await confinementOf(kube), { state: 'yes' }, 'the bridge keeps it to its job')
   t.equal(await codeOf(kube.patchNode('e2', note('edge-health/identity', 'i'), signal)), 403)
   const found = (await cluster.ask('GET /api/v1/nodes/e2')).body
   t.match(valueAt(found, 'metadata', 'annotations'), { nodeunhealth: 'yes' })

@@ -187,12 +187,16 @@ export class Bed {
     }
   }
 
+  tokenOf(by: Writer): string {
+    return this.#tokens.get(by)!
+  }
+
   async send(by: Writer, { method, path, type, body }: Sent): Promise<Answered> {
     const response = await fetch(`${this.#plane.url}${path}`, {
       method,
       signal: this.#signal,
       headers: {
-        authorization: `Bearer ${this.#tokens.get(by)}`,
+        authorization: `Bearer ${this.tokenOf(by)}`,
         ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -17,6 +17,7 @@ import {
   WITH_VOUCH_TAINT,
 } from './rows.js'
 import { playMutants } from './mutants.js'
+import { playOwnCheck } from './own-check.js'
 import { patchPolicy } from './policies.js'
 import { playWrongAccount } from './wrong-account.js'
 import { BRIDGE, BRIDGE_AS_ADMIN, EDGE } from './bridge-rows.js'
@@ -135,6 +136,7 @@ export const runConfine = async (
   const table = new Table(bed, say)
   const seams = { plane, table, say, signal }
   await table.play('with deploy/base', ROWS)
+  await playOwnCheck({ ...seams, bed })
 
   const folder = join(plane.dir, 'vouch-taint')
   const parts = { resources: ['deploy/base'], components: ['deploy/components/vouch-taint'] }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a policy would be noticed that names another account than the one that is there.
-import { sleep, systemClock } from '../../../core/clock.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { BITING, whoIsFree } from './bite.js'
 import type { Bed } from './bed.js'
-import { patchPolicy, policiesOf, type Policy, rowsOf } from './policies.js'
+import {
+  ACCOUNT_PATH,
+  OTHER_ACCOUNT,
+  patchPolicy,
+  policiesOf,
+  type Policy,
+  rowsOf,
+  untilSo,
+} from './policies.js'
 import type { Row } from './rows.js'
 import type { Table } from './table.js'
-
-const PATIENCE_MS = 30_000
-const PATH = '/spec/matchConditions/0/expression'
-const OTHER = "request.userInfo.username == 'system:serviceaccount:edge-system:other'"
 
 interface Seams {
   readonly plane: ControlPlane
@@ -19,20 +22,6 @@ interface Seams {
   readonly rows: readonly Row[]
   readonly say: (line: string) => void
   readonly signal: AbortSignal
-}
-
-/** Look until something is so. @returns the last look: what is not as it must be, or undefined. */
-const untilSo = async (
-  look: () => Promise<string | undefined>,
-  signal: AbortSignal,
-): Promise<string | undefined> => {
-  const until = performance.now() + PATIENCE_MS
-  let trouble = await look()
-  while (trouble !== undefined && performance.now() < until) {
-    await sleep(systemClock, 200, signal)
-    trouble = await look()
-  }
-  return trouble
 }
 
 /** What is not as it must be while nobody or this policy alone is another account's. */
@@ -62,9 +51,9 @@ const playPolicy = async (
   const look = (isOff: boolean) => untilSo(() => troubleOf(seams, row, { policy, isOff }), signal)
   const before = await look(false)
   if (before !== undefined) return `before: ${before}`
-  await patchPolicy(plane, policy, PATH, OTHER)
+  await patchPolicy(plane, policy, ACCOUNT_PATH, OTHER_ACCOUNT)
   const trouble = await look(true)
-  await patchPolicy(plane, policy, PATH, spec.matchConditions[0]!.expression)
+  await patchPolicy(plane, policy, ACCOUNT_PATH, spec.matchConditions[0]!.expression)
   const after = await look(false)
   return trouble ?? (after === undefined ? undefined : `after: ${after}`)
 }

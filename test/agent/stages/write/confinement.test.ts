@@ -3,28 +3,39 @@ import t from 'tap'
 import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import type { KubePatch } from '../../../../kube/client/write.js'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
+import type { TriedPart } from '../../../../agent/ports/kube-api.js'
 import { ConfinementCheck } from '../../../../agent/stages/write/confinement.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
 import { seededRandom } from '../../../../testkit/seeded-random.js'
 import { scenario } from '../../../../testkit/zone/scenario.js'
 
-const refused = (status: number): KubeStatusError =>
-  new KubeStatusError('patch n1', { status, reason: '', message: 'no' })
+const status = (status: number, message: string): KubeStatusError =>
+  new KubeStatusError('patch n1', { status, reason: '', message })
+/** In the words of kube-apiserver 1.36. */
+const byPolicy = (code = 403): KubeStatusError =>
+  status(code, `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'edge-health-agent-nodes' denied request: no`) // prettier-ignore
+const BY_RBAC = status(403, `nodes "n1" is forbidden: User "system:serviceaccount:edge-system:edge-health-agent" cannot patch resource "nodes" in API group "" at the cluster scope`) // prettier-ignore
+const BY_WEBHOOK = status(
+  403,
+  'admission webhook "x" denied the request: ValidatingAdmissionPolicy',
+)
+const BY_BRIDGE = status(403, 'leases.coordination.k8s.io "n1" is forbidden: an agent on node n1 may not patch it: nobody renews the Lease of the own node but its edge') // prettier-ignore
 const HOUR = 3_600_000
-const isEmpty = (patch: KubePatch): boolean =>
-  patch.type === 'merge' && Object.keys(patch.body).length === 0
 
-/** A check whose apiserver answers each of the two writes with an error, or takes it. */
-const bed = (onNothing: Error | undefined, onForbidden: Error | undefined) => {
+type Answer = Error | undefined
+const thrice = (error: Answer) => [error, error, error] as const
+
+/** A check whose apiserver answers a forbidden write of each part with an error, or takes it. */
+const bed = (...[node, status, lease]: readonly [Answer, Answer, Answer]) => {
   const clock = new FakeClock()
   const log = recordingLog()
-  const answers = { onNothing, onForbidden }
-  const asked: { at: number; node: string; patch: KubePatch }[] = []
+  const answers = { node, status, lease }
+  const asked: { at: number; part: TriedPart; node: string; patch: KubePatch }[] = []
   const kube = {
-    tryNodePatch: async (node: string, patch: KubePatch) => {
-      asked.push({ at: clock.now(), node, patch })
-      const error = isEmpty(patch) ? answers.onNothing : answers.onForbidden
+    tryPatch: async (part: TriedPart, node: string, patch: KubePatch) => {
+      asked.push({ at: clock.now(), part, node, patch })
+      const error = answers[part]
       if (error !== undefined) throw error
     },
   }
@@ -41,23 +52,33 @@ const bed = (onNothing: Error | undefined, onForbidden: Error | undefined) => {
   return { check, clock, log, asked, answers, run, apiBackoff }
 }
 
-t.test('what the answers to the two writes say', async t => {
-  const rows: [string, Error | undefined, Error | undefined, string][] = [
-    ['the forbidden one is refused by a policy', undefined, refused(403), 'yes'],
-    ['… with the reason Invalid', undefined, refused(422), 'yes'],
-    ['both are taken', undefined, undefined, 'no'],
-    ['RBAC refuses both', refused(403), refused(403), 'unknown'],
-    ['a webhook cannot do dry runs', refused(400), refused(400), 'unknown'],
-    ['the apiserver is overloaded', undefined, refused(429), 'unknown'],
-    ['no answer', undefined, new KubeUnreachableError('patch n1', 'gone'), 'unknown'],
-  ]
-  for (const [what, onNothing, onForbidden, state] of rows) {
-    const { check, run, asked } = bed(onNothing, onForbidden)
+t.test('what the answers to the forbidden writes say', async t => {
+  const yes = byPolicy()
+  const rows: [string, [Answer, Answer, Answer], state: string, reason: RegExp, asked: number][] = [
+    ['policies refuse', [yes, yes, yes], 'yes', /policies refuse/, 3],
+    ['… with the reason Invalid', [byPolicy(422), yes, yes], 'yes', /policies/, 3],
+    ['a bridge refuses', [BY_BRIDGE, BY_BRIDGE, BY_BRIDGE], 'yes', /policies/, 3],
+    ['all are taken', [undefined, undefined, undefined], 'no', /the own Node and its status and its Lease: no policy/, 3],
+    ['the policy of Leases is missing', [yes, yes, undefined], 'no', /of its Lease: no policy/, 3],
+    ['… of the status', [yes, undefined, yes], 'no', /of its status: no policy/, 3],
+    ['… of Nodes', [undefined, yes, yes], 'no', /of the own Node: no policy/, 3],
+    ['… and RBAC refuses the Lease', [undefined, yes, BY_RBAC], 'no', /of the own Node: no policy/, 3],
+    ['RBAC refuses all', [BY_RBAC, BY_RBAC, BY_RBAC], 'unknown', /the own Node: .*cannot patch/, 3],
+    ['… the status', [yes, BY_RBAC, yes], 'unknown', /its status: .*cannot patch/, 3],
+    ['… the Lease', [yes, yes, BY_RBAC], 'unknown', /its Lease: .*cannot patch/, 3],
+    ['a webhook refuses', [yes, yes, BY_WEBHOOK], 'unknown', /its Lease: .*webhook/, 3],
+    ['a webhook cannot do dry runs', [status(400, ''), yes, yes], 'unknown', /400/, 1],
+    ['there is no Lease', [yes, yes, status(404, '')], 'unknown', /its Lease: .*404/, 3],
+    ['the apiserver is overloaded', [yes, status(429, ''), yes], 'unknown', /429/, 2],
+    ['its own trouble in such words', [yes, yes, byPolicy(500)], 'unknown', /500/, 3],
+    ['no answer', [yes, new KubeUnreachableError('patch n1', 'gone'), yes], 'unknown', /gone/, 2],
+  ] // prettier-ignore
+  for (const [what, answers, state, reason, count] of rows) {
+    const { check, run, asked } = bed(...answers)
     t.match(check.current, { state: 'unknown', reason: 'not asked yet', at: -Infinity })
     await run(70_000)
-    t.equal(check.current.state, state, what)
-    t.not(check.current.reason, '', check.current.reason)
-    t.equal(asked.length, onNothing === undefined ? 2 : 1)
+    t.match(check.current, { state, reason }, what)
+    t.strictSame(asked.map(({ part }) => part), ['node', 'status', 'lease'].slice(0, count), what) // prettier-ignore
     t.ok(asked.every(({ node }) => node === 'n1'))
     await check.stop()
   }
@@ -69,52 +90,53 @@ t.test(
     const error = new KubeStatusError('patch n1', {
       ...{ status: 429, reason: '', message: '', retryAfterMs: 90_000 },
     })
-    const { check, run, asked, apiBackoff } = bed(error, undefined)
+    const { check, run, asked, apiBackoff } = bed(...thrice(error))
     await run(60_000)
     t.equal(asked.length, 1)
     t.ok(apiBackoff.readyAt >= asked[0]!.at + 90_000, 'nobody asks sooner')
     await check.stop()
 
-    const other = bed(undefined, refused(403))
+    const other = bed(...thrice(byPolicy()))
     other.apiBackoff.failed(error)
     await other.run(80_000)
     t.equal(other.asked.length, 0, 'it waits for what was asked of others')
     await other.run(60_000)
-    t.equal(other.asked.length, 2)
+    t.equal(other.asked.length, 3)
     await other.check.stop()
   },
 )
 
 t.test('it asks within a minute, then every few hours, sooner while it does not know', async t => {
-  const { check, run, asked, answers, log } = bed(undefined, refused(403))
+  const { check, run, asked, answers, log } = bed(...thrice(byPolicy()))
   await run(60_000)
-  t.equal(asked.length, 2)
+  t.equal(asked.length, 3)
   await run(3 * HOUR - 60_000)
-  t.equal(asked.length, 2)
+  t.equal(asked.length, 3)
   await run(21 * HOUR)
-  t.ok(asked.length >= 2 * 5 && asked.length <= 2 * 9, `${asked.length} requests in a day`)
+  t.ok(asked.length >= 3 * 5 && asked.length <= 3 * 9, `${asked.length} requests in a day`)
   t.equal(log.lines.length, 1, 'news alone is told')
 
-  answers.onForbidden = undefined
+  answers.lease = undefined
   await run(6 * HOUR)
   t.equal(check.current.state, 'no')
   t.match(log.lines.at(-1), { level: 'warn', fields: { state: 'no' } })
 
-  answers.onForbidden = refused(500)
+  answers.lease = status(500, '')
   await run(6 * HOUR)
   t.equal(check.current.state, 'unknown')
   const before = asked.length
   await run(HOUR)
-  t.ok(asked.length - before >= 2 * 3, 'it tries again after some minutes')
+  t.ok(asked.length - before >= 3 * 3, 'it tries again after some minutes')
   await check.stop()
   await run(HOUR)
-  t.ok(asked.length - before <= 2 * 9, 'and not after the end')
+  t.ok(asked.length - before <= 3 * 9, 'and not after the end')
 })
 
 t.test('agents find out whether the cluster confines them, and count it nowhere', async t => {
-  for (const isConfined of [true, false])
-    await scenario(t, { what: `confined: ${isConfined}`, size: 3, seed: 4 }, async world => {
-      world.cluster.isConfined = isConfined
+  for (const unguarded of [[], ['lease']] as const)
+    await scenario(t, { what: `unguarded: ${unguarded.join()}`, size: 3, seed: 4 }, async world => {
+      const isConfined = unguarded.length === 0
+      world.cluster.unguarded = unguarded
       await world.settled()
       await world.run(90_000)
       for (const { agent, log } of world.machines) {
