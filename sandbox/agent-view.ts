@@ -27,7 +27,8 @@ const statusSchema = v.looseObject({
   disruption: v.string(),
   zone: v.looseObject({ members: v.number() }),
   keys: v.looseObject({ state: v.string(), sharedBy: v.number() }),
-  identity: v.looseObject({ members: v.number() }),
+  // Earlier versions know none.
+  identity: v.optional(v.looseObject({ members: v.number() }), { members: 0 }),
   nodes: v.array(nodeSchema),
 })
 
