@@ -25,8 +25,10 @@ import {
   type NodeEvent,
   type NodeNotes,
   type TriedPart,
+  type NotesList,
   type WatchedMembers,
 } from '../ports/kube-api.js'
+import { hostnames } from '../node-selector.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
 import { parseLease } from './lease-view.js'
 import { parseMember, parseNodeNotes, parseNodeView } from './node-view.js'
@@ -93,6 +95,9 @@ const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
   regarding: { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid },
 })
 
+const stateOf = (from: ListFrom): Pick<ListRequest, 'fromCache'> =>
+  from === null ? {} : { fromCache: { known: from } }
+
 /** Readers know an object in a namespace by its name; a watch removes it by `namespace/name`. */
 const byName = <T>(sink: WatchSink<T>): WatchSink<T> => ({
   replace: items => sink.replace(items),
@@ -122,9 +127,7 @@ class ClientApi implements KubeApi {
   }
 
   listMembers(selector: string, from: ListFrom, signal: AbortSignal): Promise<MemberList> {
-    const fromCache = from === null ? undefined : { known: from }
-    const which = { labelSelector: selector, fromCache }
-    return this.#members(which, signal)
+    return this.#members({ labelSelector: selector, ...stateOf(from) }, signal)
   }
 
   getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberList> {
@@ -150,6 +153,16 @@ class ClientApi implements KubeApi {
 
   getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes> {
     return this.#client.get(NODE_NOTES, { name }, signal)
+  }
+
+  async listNodeNotes(
+    names: readonly string[],
+    from: ListFrom,
+    signal: AbortSignal,
+  ): Promise<NotesList> {
+    const which = { labelSelector: hostnames('in', names), ...stateOf(from) }
+    const { items, resourceVersion } = await this.#client.list(NODE_NOTES, which, signal)
+    return { nodes: items, version: resourceVersion }
   }
 
   patchNode(

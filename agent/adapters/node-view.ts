@@ -57,14 +57,19 @@ const keptAnnotations = (all: Readonly<Record<string, string>>): Record<string, 
 }
 
 const notesSchema = v.object({
-  metadata: v.object({ uid: v.string(), annotations: v.nullish(texts, {}) }),
+  metadata: v.object({
+    name: v.string(),
+    uid: v.string(),
+    resourceVersion: v.string(),
+    annotations: v.nullish(texts, {}),
+  }),
 })
 
 /** @throws InvalidInputError when the metadata of a Node is not what the API promises. */
 export const parseNodeNotes = (raw: unknown): NodeNotes => {
-  const { uid, annotations } = parseWith(notesSchema, 'Node', raw).metadata
+  const { annotations, ...known } = parseWith(notesSchema, 'Node', raw).metadata
   const own = Object.entries(annotations).filter(([key]) => key.startsWith(OWN_PREFIX))
-  return Object.freeze({ uid, annotations: Object.freeze(Object.fromEntries(own)) })
+  return Object.freeze({ ...known, annotations: Object.freeze(Object.fromEntries(own)) })
 }
 
 const taintOf = (raw: v.InferOutput<typeof taintSchema>): Taint =>

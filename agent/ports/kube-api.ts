@@ -37,9 +37,19 @@ export interface WatchedMembers {
 
 /** What a Node's metadata says of it. Frozen. */
 export interface NodeNotes {
+  readonly name: string
   readonly uid: string
+  /** Of its last write. */
+  readonly resourceVersion: string
   /** Only keys that start with `edge-health/`. */
   readonly annotations: Readonly<Record<string, string>>
+}
+
+/** Metadata of some Nodes. */
+export interface NotesList {
+  readonly nodes: readonly NodeNotes[]
+  /** The version of the list that they are from. */
+  readonly version: string
 }
 
 /** A coordination.k8s.io/v1 Lease. */
@@ -105,6 +115,11 @@ export interface KubeApi {
   getNode(name: string, signal: AbortSignal): Promise<NodeView>
   /** Its metadata alone, a few kB. */
   getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes>
+  /**
+   * The metadata of those of these Nodes that are found by their host's name, in one of the states that will do.
+   * @param names of nodes that a selector may name
+   */
+  listNodeNotes(names: readonly string[], from: ListFrom, signal: AbortSignal): Promise<NotesList>
   patchNode(
     name: string,
     patch: KubePatch,

@@ -169,6 +169,7 @@ export class FakeWatches implements KubeApi {
   }
 
   getNodeNotes = never
+  listNodeNotes = never
   patchNode = never
   patchNodeStatus = never
   tryPatch = never

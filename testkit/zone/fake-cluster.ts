@@ -353,6 +353,13 @@ export class FakeCluster {
         this.#call(caller, { what: `get notes ${name}`, signal }, () =>
           parseNodeNotes(this.#read('node', name)),
         ),
+      listNodeNotes: (names, _known, signal) =>
+        this.#call(caller, { what: 'list notes', signal }, () => ({
+          nodes: names
+            .filter(name => this.#objects.has(`node/${name}`))
+            .map(name => parseNodeNotes(this.#read('node', name))),
+          version: String(this.#version),
+        })),
       patchNode: (name, patch, signal, guard) =>
         this.#call(caller, { what: `patch ${name}`, signal, guard }, () =>
           viewOf(this.#write(actor, name, 'spec', patch)),

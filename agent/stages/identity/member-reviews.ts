@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
+import { KubeStatusError } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
+import { UnusableListError } from '../../../kube/client/codec.js'
+import { NOT_ABOUT_VERSION, type ListPoint } from '../../../kube/client/list-point.js'
 import { IDENTITY_ANNOTATION } from '../../identity/annotation.js'
 import { decidePin, type Holder, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
+import { isSelectable } from '../../node-selector.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
 import type { ResultStore } from '../../store.js'
@@ -14,21 +18,39 @@ import { readPublished } from './own-keys.js'
 import { AGAIN_MS, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
 
 interface MemberReviewsSeams {
-  readonly kube: Pick<KubeApi, 'getNodeNotes'>
+  readonly kube: Pick<KubeApi, 'getNodeNotes' | 'listNodeNotes'>
   readonly store: ResultStore
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly pins: MemberPins
-  /** Undefined when the request failed. */
-  readonly ask: (
-    what: NodeName,
-    request: (signal: AbortSignal) => Promise<NodeNotes>,
-  ) => Promise<NodeNotes | undefined>
+  /** What lists of Nodes must be as new as. */
+  readonly lists: ListPoint
+  /** Resolves to undefined when the request failed. */
+  readonly ask: <T>(
+    what: string,
+    request: (signal: AbortSignal) => Promise<T>,
+    onFailure?: (error: unknown) => void,
+  ) => Promise<T | undefined>
   readonly onPins: () => void
 }
 
-/** Reads the members' Nodes, each when it is due, and decides which keys count as a member's. */
+/** So much metadata that an apiserver compresses it, which it does from 128 kB, and little enough to parse at once. */
+const MOST_LISTED = 64
+
+type NotesByName = ReadonlyMap<string, NodeNotes>
+
+/** The server has no such list, whenever it is asked. */
+const isAboutList = (error: unknown): boolean =>
+  error instanceof UnusableListError ||
+  (error instanceof KubeStatusError &&
+    error.status < 500 &&
+    ![...NOT_ABOUT_VERSION, 410].includes(error.status))
+
+/**
+ * Reads the members' Nodes, each when it is due, and decides which keys count as a member's. Several that are due are listed:
+ * compressed, a tenth of what they would be one by one.
+ */
 export class MemberReviews {
   readonly #options: AgentOptions
   readonly #seams: MemberReviewsSeams
@@ -38,6 +60,10 @@ export class MemberReviews {
   readonly #doubtedAt = new Map<NodeName, number>()
   /** Reads of each Node in a row that brought no new keys. */
   readonly #emptyReads = new Map<NodeName, number>()
+  /** Those that no list has: it does not find them by their host's name, or the server does not take such a selector. */
+  readonly #unlisted = new Set<NodeName>()
+  /** When all are read although nothing calls for it. */
+  #reviewAt = Infinity
   #startedAt = 0
 
   constructor(options: AgentOptions, seams: MemberReviewsSeams) {
@@ -47,7 +73,7 @@ export class MemberReviews {
 
   /** When the next Node is due; Infinity for none. */
   get nextAt(): number {
-    return Math.min(...this.#dueAt.values())
+    return Math.min(this.#reviewAt, ...this.#dueAt.values())
   }
 
   start(): void {
@@ -56,9 +82,14 @@ export class MemberReviews {
 
   /** These are the other members. */
   follow(names: ReadonlySet<NodeName>): void {
-    for (const known of [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads])
-      keepOnly(known, name => names.has(name))
-    for (const name of names) if (!this.#dueAt.has(name)) this.#dueAt.set(name, this.#firstAt(name))
+    const { clock, random, pins } = this.#seams
+    const known = [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads, this.#unlisted]
+    for (const entries of known) keepOnly(entries, name => names.has(name))
+    const now = clock.now()
+    if (this.#reviewAt === Infinity) this.#reviewAt = now + random.below(REVIEW_MS)
+    // One whose keys are known from disk can wait.
+    for (const name of names)
+      if (!this.#dueAt.has(name)) this.#dueAt.set(name, pins.has(name) ? Infinity : now)
   }
 
   /** A message suggests that the member has other keys than its pinned ones. @returns whether its Node is due sooner now */
@@ -81,17 +112,79 @@ export class MemberReviews {
     for (const name of this.#dueAt.keys()) if (!pins.has(name)) this.#dueAt.set(name, clock.now())
   }
 
-  /** The members whose Nodes are due. May be used while they are reviewed. */
-  *due(now: number): Iterable<NodeName> {
-    for (const [name, at] of this.#dueAt) if (at <= now) yield name
+  /** The members whose Nodes are due, in portions of one request each. */
+  due(now: number): NodeName[][] {
+    if (now >= this.#reviewAt) {
+      this.#reviewAt = now + reviewMs(this.#seams.random)
+      for (const [name, at] of this.#dueAt) this.#dueAt.set(name, Math.min(at, now))
+    }
+    const listed: NodeName[] = []
+    const due: NodeName[][] = []
+    for (const [name, at] of this.#dueAt) {
+      if (at > now) continue
+      if (isSelectable(name) && !this.#unlisted.has(name)) listed.push(name)
+      else due.push([name])
+    }
+    for (let at = 0; at < listed.length; at += MOST_LISTED)
+      due.push(listed.slice(at, at + MOST_LISTED))
+    return due
   }
 
-  async review(name: NodeName): Promise<void> {
-    const { kube, clock } = this.#seams
-    this.#dueAt.set(name, clock.now() + AGAIN_MS)
-    const found = await this.#seams.ask(name, signal => kube.getNodeNotes(name, signal))
-    if (found === undefined || !this.#dueAt.has(name)) return
-    this.#readAt.set(name, clock.now())
+  /** Read these Nodes with one request. */
+  async review(names: readonly NodeName[]): Promise<void> {
+    const { clock, pins, store, onPins } = this.#seams
+    for (const name of names) this.#dueAt.set(name, clock.now() + AGAIN_MS)
+    const nodes = names.length === 1 ? await this.#read(names[0]!) : await this.#list(names)
+    const known = names.filter(name => pins.has(name))
+    const changed = names.filter(name => {
+      const found = nodes.get(name)
+      // It may have left the zone meanwhile.
+      return found !== undefined && this.#dueAt.has(name) && this.#take(name, found)
+    })
+    if (changed.length === 0) return
+    onPins()
+    // Their messages were refused until now, so they back off before they send again: ask them instead.
+    for (const name of changed) if (known.includes(name)) store.whoHasKeys.emit(name)
+  }
+
+  async #read(name: NodeName): Promise<NotesByName> {
+    const { kube, ask, lists } = this.#seams
+    const found = await ask(name, signal => kube.getNodeNotes(name, signal))
+    if (found === undefined) return new Map()
+    lists.reached(found.resourceVersion)
+    return new Map([[name, found]])
+  }
+
+  async #list(names: readonly NodeName[]): Promise<NotesByName> {
+    const { kube, ask, lists } = this.#seams
+    const list = await ask(
+      `${names.length} members`,
+      signal => kube.listNodeNotes(names, lists.begin(), signal),
+      error => {
+        if (isAboutList(error)) this.#leaveOut(names)
+        else if (error instanceof KubeStatusError) lists.refused(error.status)
+      },
+    )
+    if (list === undefined) return new Map()
+    lists.listed(list.version)
+    const nodes = new Map(list.nodes.map(node => [node.name, node]))
+    this.#leaveOut(names.filter(name => !nodes.has(name)))
+    return nodes
+  }
+
+  /** No list has these: read each alone. */
+  #leaveOut(names: readonly NodeName[]): void {
+    const now = this.#seams.clock.now()
+    for (const name of names) {
+      this.#unlisted.add(name)
+      if (this.#dueAt.has(name)) this.#dueAt.set(name, now)
+    }
+  }
+
+  /** @returns whether other keys count now */
+  #take(name: NodeName, found: NodeNotes): boolean {
+    const now = this.#seams.clock.now()
+    this.#readAt.set(name, now)
     const decision = this.#decide(name, found)
     this.#emptyReads.set(
       name,
@@ -99,15 +192,9 @@ export class MemberReviews {
     )
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
-    this.#dueAt.set(name, clock.now() + this.#nextMs(name, decision))
+    this.#dueAt.set(name, now + this.#nextMs(name, decision))
     this.#report(name, decision)
-    this.#carryOut(name, decision)
-  }
-
-  /** When to read a new member's Node: one whose keys are known from disk can wait. */
-  #firstAt(name: NodeName): number {
-    const { clock, random, pins } = this.#seams
-    return pins.has(name) ? clock.now() + random.below(REVIEW_MS) : clock.now()
+    return this.#carryOut(name, decision)
   }
 
   #decide(node: NodeName, { uid, annotations }: NodeNotes): PinDecision {
@@ -133,13 +220,13 @@ export class MemberReviews {
       log.warn('identity changed, but its old key answers', { member })
   }
 
-  /** Time until its Node is read again, unless a message suggests new keys before. */
+  /** Time until its Node is read again, unless all are read or a message suggests new keys before. */
   #nextMs(name: NodeName, decision: PinDecision): number {
-    const { random, clock } = this.#seams
+    const { clock } = this.#seams
     const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
     if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
-    if (decision.kind !== 'ask') return reviewMs(random)
+    if (decision.kind !== 'ask') return Infinity
     // Soon at first: the request to its agent may have been lost.
     return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
@@ -158,15 +245,13 @@ export class MemberReviews {
     return since === undefined || index === undefined ? 'unasked' : records!.holderAt(index, since)
   }
 
-  #carryOut(name: NodeName, decision: PinDecision): void {
-    const { pins, log, store, onPins } = this.#seams
-    const isOther = pins.has(name)
+  /** @returns whether other keys count now */
+  #carryOut(name: NodeName, decision: PinDecision): boolean {
+    const { pins, log } = this.#seams
     if (decision.kind === 'take') pins.set(decision.pin)
-    else if (decision.kind !== 'none' || !pins.delete(name)) return
+    else if (decision.kind !== 'none' || !pins.delete(name)) return false
     log.info('identity', { member: name, generation: pins.get(name)?.generation ?? null })
-    onPins()
-    // Its messages were refused until now, so it backs off before it sends again: ask it instead.
-    if (isOther) store.whoHasKeys.emit(name)
+    return true
   }
 
   /** Age of the member's newest valid record in milliseconds; at most the time since this agent started. */

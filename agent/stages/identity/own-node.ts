@@ -4,6 +4,7 @@ import { isRefusal, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import { IDENTITY_ANNOTATION } from '../../identity/annotation.js'
+import type { ListPoint } from '../../../kube/client/list-point.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { OwnKeys } from './own-keys.js'
@@ -16,6 +17,8 @@ interface OwnNodeSeams {
     request: (signal: AbortSignal) => Promise<T>,
     onFailure?: (error: unknown) => void,
   ) => Promise<T | undefined>
+  /** What lists of Nodes must be as new as. */
+  readonly lists: Pick<ListPoint, 'reached'>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -61,7 +64,7 @@ export class OwnNode {
 
   /** Read it, and write the annotation where it differs. @param own undefined: take the annotation off */
   async review(own: OwnKeys | undefined): Promise<void> {
-    const { kube, ask, clock, random } = this.#seams
+    const { kube, ask, lists, clock, random } = this.#seams
     const { clusterId, nodeName: node } = this.#options
     this.#dueAt = clock.now() + AGAIN_MS
     this.#readAt = clock.now()
@@ -71,6 +74,7 @@ export class OwnNode {
       this.#vain = 0
       return
     }
+    lists.reached(notes.resourceVersion)
     const found = notes.annotations[IDENTITY_ANNOTATION]
     const wanted = own && (own.review({ clusterId, node, uid: notes.uid }, found) ?? found)
     if (wanted !== found) {

@@ -5,6 +5,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import type { Roster } from '../../../core/roster.js'
+import { ListPoint } from '../../../kube/client/list-point.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
@@ -18,7 +19,7 @@ import { OwnKeys } from './own-keys.js'
 import { OwnNode } from './own-node.js'
 
 interface IdentitySeams {
-  readonly kube: Pick<KubeApi, 'getNodeNotes' | 'patchNode'>
+  readonly kube: Pick<KubeApi, 'getNodeNotes' | 'listNodeNotes' | 'patchNode'>
   readonly folder: StateFolder
   readonly store: ResultStore
   readonly apiBackoff: ApiBackoff
@@ -27,7 +28,7 @@ interface IdentitySeams {
   readonly log: Logger
 }
 
-/** Reads of Nodes at once, and time between later ones: in a large zone every agent starts by reading every member. */
+/** Requests at once, and time between later ones: in a large zone every agent starts by reading every member. */
 const AT_ONCE = 30
 const APART_MS = 500
 
@@ -52,12 +53,14 @@ class NodeIdentities implements Stage {
     this.#seams = seams
     this.#pins = new MemberPins(seams)
     const { store } = seams
+    const lists = new ListPoint()
     this.#members = new MemberReviews(options, {
-      ...{ ...seams, pins: this.#pins, onPins: () => this.#pinsChanged() },
-      ask: (name, request) => this.#ask(name, () => request(this.#stopping.signal)),
+      ...{ ...seams, lists, pins: this.#pins, onPins: () => this.#pinsChanged() },
+      ask: (what, request, onFailure) =>
+        this.#ask(what, () => request(this.#stopping.signal), onFailure),
     })
     this.#ownNode = new OwnNode(options, {
-      ...seams,
+      ...{ ...seams, lists },
       ask: (request, onFailure) =>
         this.#ask('own identity', () => request(this.#stopping.signal), onFailure),
     })
@@ -128,7 +131,7 @@ class NodeIdentities implements Stage {
     })
   }
 
-  /** Read the Nodes that are due, one after another. Never rejects. */
+  /** Read the Nodes that are due, one request after another. Never rejects. */
   async #round(): Promise<void> {
     const { clock, apiBackoff } = this.#seams
     const { signal } = this.#stopping
@@ -138,10 +141,10 @@ class NodeIdentities implements Stage {
     this.#credit = Math.min(AT_ONCE, this.#credit + (now - this.#creditAt) / APART_MS)
     this.#creditAt = now
     if (this.#ownNode.dueAt <= now) await this.#reviewOwn()
-    for (const name of this.#members.due(now)) {
+    for (const names of this.#members.due(now)) {
       if (signal.aborted || !apiBackoff.isReady || this.#credit < 1) return
       this.#credit--
-      await this.#members.review(name)
+      await this.#members.review(names)
     }
   }
 

@@ -5,6 +5,7 @@ import { jitter } from '../../../core/random.js'
 import { ListPoint } from '../../../kube/client/list-point.js'
 import type { Watching, WatchSink } from '../../../kube/client/watching.js'
 import { askPatiently } from '../../ask-patiently.js'
+import { hostnames, isSelectable } from '../../node-selector.js'
 import type { MemberList, MemberView } from '../../ports/kube-api.js'
 import type { WatchSeams } from './own-node.js'
 
@@ -22,8 +23,6 @@ export interface MembersPlan {
 const FEWER = 0.8
 /** Some proxies refuse longer selectors. */
 const MOST_SELECTOR_CHARACTERS = 30_000
-/** What a label's value may be; a longer name is not excluded, and costs an event each time its kubelet reports. */
-const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 const RETRY_MS = 30_000
 /** Nodes of other zones are only shown, not needed: while the members are watched, they are listed this much more rarely. */
 const RARELY = 12
@@ -128,11 +127,14 @@ export class MembersWatch {
     this.#pollLater(this.#plan.pollMs)
   }
 
-  /** The selector leaves out all known members, so that only new ones are reported. */
+  /**
+   * The selector leaves out all known members, so that only new ones are reported. One that it cannot name costs an event each
+   * time its kubelet reports.
+   */
   #watchJoins(): void {
     const { selector } = this.#plan
-    const names = [...this.#members!.keys()].filter(name => LABEL_VALUE.test(name)).sort()
-    const joins = `${selector},kubernetes.io/hostname notin (${names.join(',')})`
+    const names = [...this.#members!.keys()].filter(isSelectable).sort()
+    const joins = `${selector},${hostnames('notin', names)}`
     this.#letEnd(this.#watching.stop())
     if (joins.length > MOST_SELECTOR_CHARACTERS) return
     const following = this.#following()

@@ -18,6 +18,7 @@ import { eventually, gone } from '../../../testkit/kube/scripted-watch.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 
 const JSON_ALONE = 'application/json'
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
 
 const { read, listed } = requestsOf('agent')
@@ -212,6 +213,23 @@ t.test('what is read once is as small as the server makes it', async t => {
   await api.getNodeNotes('n1', never)
   t.strictSame(await said(2), read(METADATA, `${NODES}/n1`), 'notes are in the metadata')
 })
+
+t.test(
+  'notes of many Nodes are a compressed list of metadata, from the memory of the server',
+  async t => {
+    const { api, said } = await start(t, 0, none, none, none)
+    const which = { labelSelector: 'kubernetes.io/hostname in (n1,n2)' }
+    const states = [
+      [undefined, { resourceVersion: '0' }],
+      ['7', { resourceVersion: '7', resourceVersionMatch: 'NotOlderThan' }],
+      [null, {}],
+    ] as const
+    for (const [i, [from, query]] of states.entries()) {
+      await api.listNodeNotes(['n1', 'n2'], from, never)
+      t.strictSame(await said(i), listed(METADATA_LIST, NODES, { ...which, ...query }))
+    }
+  },
+)
 
 t.test('a sign of life names nobody', async t => {
   const { api, server, said } = await start(t, 0, answer('ok'))
