@@ -197,7 +197,8 @@ export class SignedSpeech implements Speech {
       const seen = seenOf(place)
       if (seen === undefined || place === this.#order.agent) return
       const known = this.#known(index, place)
-      const entry = known && newsFor(known, seen, now, QUIET_LEAST)
+      const rule = { least: QUIET_LEAST, isOwn: place === index }
+      const entry = known && newsFor(known, seen, now, rule)
       if (entry !== undefined) news.push({ place, entry, digest: digestOf(known, now) })
     })
     return news
