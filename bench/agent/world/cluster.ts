@@ -19,8 +19,8 @@ const WIDTH = 8
 const AGENT = 'agent'
 const ZONE_CONFIG = '/api/v1/namespaces/edge-system/configmaps/edge-health-zone-config'
 
-/** Most of a real Node is the list of its images: kubelets report 50 of them. */
-const images = Array.from({ length: 50 }, (_, i) => ({
+/** More than half of a real Node is the list of its images: kubelets report up to 50 of them. */
+const images = Array.from({ length: 40 }, (_, i) => ({
   names: [
     `registry.example.com/team-${i}/component-${i}@sha256:${String(i).padStart(64, '0')}`,
     `registry.example.com/team-${i}/component-${i}:v1.${i}.0`,
@@ -28,17 +28,64 @@ const images = Array.from({ length: 50 }, (_, i) => ({
   sizeBytes: 10_000_000 + i,
 }))
 
+/** Who writes into a real Node beside its kubelet: each has its part of `managedFields`, most of a Node's metadata. */
+const WRITERS: Readonly<Record<string, Json>> = {
+  kubeadm: {
+    metadata: {
+      annotations: {
+        'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///run/containerd/containerd.sock',
+      },
+    },
+  },
+  'kube-controller-manager': {
+    metadata: { annotations: { 'node.alpha.kubernetes.io/ttl': '0' } },
+    spec: { podCIDR: '10.244.1.0/24', podCIDRs: ['10.244.1.0/24'] },
+  },
+  flanneld: {
+    metadata: {
+      annotations: {
+        'flannel.alpha.coreos.com/backend-data': '{"VNI":1,"VtepMAC":"8e:1c:5a:03:7b:d2"}',
+        'flannel.alpha.coreos.com/backend-type': 'vxlan',
+        'flannel.alpha.coreos.com/kube-subnet-manager': 'true',
+        'flannel.alpha.coreos.com/public-ip': '192.0.2.17',
+      },
+    },
+  },
+}
+
+const LABELS = {
+  'beta.kubernetes.io/arch': 'arm64',
+  'beta.kubernetes.io/os': 'linux',
+  'kubernetes.io/arch': 'arm64',
+  'kubernetes.io/os': 'linux',
+  'node-role.kubernetes.io/edge': '',
+}
+const VOLUMES = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+
 const condition = (type: string, status: string, at: string): Json => ({
   ...{ type, status, lastHeartbeatTime: at },
   ...{ reason: `Kubelet${type}`, message: `kubelet says ${status} for ${type}` },
 })
+
+const RESOURCES = {
+  ...{ cpu: '4', memory: '8025348Ki', pods: '110', 'ephemeral-storage': '30832636Ki' },
+  ...{ 'hugepages-2Mi': '0', 'hugepages-1Gi': '0' },
+}
+const ID = '6f1c2b7e-93d4-4a58-8c0f-2e5d7a9b4c31'
 
 const statusOf = ({ name, address }: Member, at: string): Json => ({
   addresses: [
     { type: 'InternalIP', address },
     { type: 'Hostname', address: name },
   ],
-  capacity: { cpu: '4', memory: '8Gi', pods: '110' },
+  ...{ capacity: RESOURCES, allocatable: RESOURCES },
+  daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
+  nodeInfo: {
+    ...{ architecture: 'arm64', operatingSystem: 'linux', osImage: 'Debian GNU/Linux 13 (trixie)' },
+    ...{ kernelVersion: '6.12.48+deb13-arm64', containerRuntimeVersion: 'containerd://2.1.4' },
+    ...{ kubeletVersion: 'v1.36.3', kubeProxyVersion: '' },
+    ...{ machineID: ID, systemUUID: ID, bootID: ID },
+  },
   conditions: [
     ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(type => condition(type, 'False', at)),
     condition('Ready', 'True', at),
@@ -113,14 +160,21 @@ export class Cluster {
   /** @returns the UID of the new Node */
   async add(member: Member): Promise<string> {
     const zone = this.#zoneOf(member)
-    const labels = { 'kubernetes.io/hostname': member.name, [ZONE_LABEL]: zone }
+    const labels = { ...LABELS, 'kubernetes.io/hostname': member.name, [ZONE_LABEL]: zone }
     const node = {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name: member.name, labels },
+      metadata: { name: member.name, labels, annotations: VOLUMES },
       spec: {},
     }
-    const made = await this.#client.post(NODES, node, this.#end.signal)
+    const made = await this.#client.post(`${NODES}?fieldManager=kubelet`, node, this.#end.signal)
+    for (const [writer, patch] of Object.entries(WRITERS))
+      await this.#client.patch(
+        `${NODES}/${member.name}?fieldManager=${writer}`,
+        'merge',
+        patch,
+        this.#end.signal,
+      )
     await this.#post(member)
     return (made['metadata'] as { readonly uid: string }).uid
   }
@@ -209,7 +263,7 @@ export class Cluster {
   async #post(member: Member): Promise<void> {
     const status = statusOf(member, apiTime(this.#clock.wall()))
     await this.#client.patch(
-      `${NODES}/${member.name}/status`,
+      `${NODES}/${member.name}/status?fieldManager=kubelet`,
       'strategic-merge',
       { status },
       this.#end.signal,
