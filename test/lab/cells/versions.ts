@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agents of two versions in one zone.
+import { isDeepStrictEqual } from 'node:util'
+import { IDENTITY_ANNOTATION } from '../../../agent/identity/annotation.js'
+import type { Asked } from '../audit.js'
 import type { Cell, Limits, Step } from '../cell.js'
-import {
-  allSeenUp,
-  dieAndReturn,
-  fault,
-  killNode,
-  nothingWritten,
-  one,
-  reviveNode,
-} from './steps.js'
+import { allSeenUp, dieAndReturn, fault, killNode, one, reviveNode, stays } from './steps.js'
 
 const replace = (names: readonly string[], isOther: boolean): Step =>
   fault(
@@ -24,8 +19,22 @@ const replace = (names: readonly string[], isOther: boolean): Step =>
     },
   )
 
+/** Where the other version knows no identities, the present one writes its own when it first runs. */
+const publishesKeys = ({ by, name, body }: Asked): boolean => {
+  const { metadata } = body as { metadata?: { annotations?: Readonly<Record<string, unknown>> } }
+  const keys = metadata?.annotations?.[IDENTITY_ANNOTATION]
+  const wanted = { metadata: { annotations: { [IDENTITY_ANNOTATION]: keys } } }
+  return by === name && typeof keys === 'string' && isDeepStrictEqual(body, wanted)
+}
+
+const nobodyMarks = stays(
+  'no agent writes to any Node, but its own public keys to its own',
+  1_000,
+  e => e.writes.every(publishesKeys),
+)
+
 const oneByOne = (names: readonly string[], isOther: boolean, l: Limits): readonly Step[] =>
-  names.flatMap(name => [replace([name], isOther), allSeenUp(l), nothingWritten(l, 1_000)])
+  names.flatMap(name => [replace([name], isOther), allSeenUp(l), nobodyMarks])
 
 export const VERSIONS: readonly Cell[] = [
   {
