@@ -4,7 +4,7 @@ import type { DesiredMarks } from '../../../plan/node-plan.js'
 import { keepOnly } from '../../keep-only.js'
 
 /** A Node that was read, or is another agent's to read, comes up again after this time, or this per member if longer. */
-const ASK_AGAIN_MS = 3_600_000
+const ASK_AGAIN_MS = 7_200_000
 const ASK_AGAIN_MS_PER_MEMBER = 10_000
 /** At most so many in one look: the order of writers for a node takes a pass over the whole zone. */
 const ASKED_AT_ONCE = 10
@@ -37,7 +37,7 @@ interface Look {
  *   for a moment, since other agents may have had a verdict. The first in its order of writers reads it when it is healthy
  *   again, and once more when the last late write must have landed.
  * - Any other node may carry marks from before, or put there by hand: the first in the order reads it once, and then about
- *   once an hour.
+ *   every two hours.
  */
 export class UnknownNodes {
   readonly #random: Random
