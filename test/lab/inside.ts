@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { runAdmission } from './admission/admission.js'
+import { SERVER_FLAGS } from './admission/replicas.js'
 import { runChart } from './chart/chart.js'
 import { runConfine } from './confine/confine.js'
 import { runBridge } from './bridge/scene.js'
@@ -222,8 +223,7 @@ const main = async (): Promise<boolean> => {
       const { cells: chosen } = options
       const act = (plane: ControlPlane) =>
         runAdmission({ plane, script, say, cells: chosen }, stop.signal)
-      // Services are reached without a kube-proxy.
-      return withApi(act, [], ['--enable-aggregator-routing=true'])
+      return withApi(act, [], SERVER_FLAGS)
     }
     case 'newcomer':
       return newcomer(options)

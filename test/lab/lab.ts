@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { sleep, systemClock } from '../../core/clock.js'
 import { conditionsOf, type NodeObject } from '../../sandbox/node-object.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import type { WebhookReplicas } from './admission/replicas.js'
 import {
   accountTokens,
   askWith,
@@ -48,6 +49,7 @@ interface Whole {
   readonly keys: Keys
   readonly kubeletTokens: ReadonlyMap<string, string>
   readonly meter: ZoneMeter | undefined
+  readonly webhook: WebhookReplicas
 }
 
 export class Lab {
@@ -60,6 +62,7 @@ export class Lab {
   readonly proxies: ProxyZone
   /** Undefined where it cannot be built. */
   readonly meter: ZoneMeter | undefined
+  readonly webhook: WebhookReplicas
   readonly #kubeletTokens: ReadonlyMap<string, string>
   #accounts: AccountTokens | undefined
   /** Components beside deploy/base. */
@@ -73,6 +76,7 @@ export class Lab {
     this.observer = parts.observer
     this.proxies = parts.proxies
     this.meter = parts.meter
+    this.webhook = parts.webhook
     this.#kubeletTokens = parts.kubeletTokens
     const { nodes, stranger } = parts
     this.props = new Props(parts.plane, parts.keys, settings.tolerationMs / 1_000)
@@ -235,11 +239,14 @@ export class Lab {
     )
   }
 
-  /** Apply deploy/base with these components; agents hear of their own options by `restartAgents`. */
+  /** Apply deploy/base with these components, the webhook with its Pods; agents hear of their own options by `restartAgents`. */
   async deployWith(components: readonly string[]): Promise<void> {
     this.#deployed = components
     const folder = writeKustomization(join(this.plane.dir, 'deployed'), components)
     await this.plane.kubectl(['apply', '-k', folder])
+    if (!components.includes('webhook')) return
+    await this.webhook.open()
+    await this.webhook.start(1)
   }
 
   /** deploy/base alone again. */
@@ -247,6 +254,9 @@ export class Lab {
     if (this.#deployed.length === 0) return
     if (this.#deployed.includes('keep'))
       await this.plane.kubectl(['delete', '-k', 'deploy/components/keep'])
+    for (const name of ['webhook', 'webhook-pods'].filter(each => this.#deployed.includes(each)))
+      await this.plane.kubectl(['delete', '-f', `deploy/components/${name}/registration.yaml`])
+    await this.webhook.stop()
     await this.plane.kubectl(['apply', '-k', 'deploy/base'])
     this.#deployed = []
   }
@@ -293,6 +303,7 @@ export class Lab {
   async stop(): Promise<void> {
     await this.load(false)
     await this.foes.stop()
+    await this.webhook.close()
     await this.observer.stop()
     await this.proxies.close().catch(() => undefined)
     await Promise.all(this.nodes.map(node => node.stop()))

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import type { Binaries } from '../../testkit/control-plane/programs.js'
 import type { ServingPair } from '../../testkit/control-plane/certificates.js'
 import { makeControlPlane, type ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { CONTROLLER_FLAGS, SERVER_FLAGS, WebhookReplicas } from './admission/replicas.js'
 import { allowBite } from './confine/bite.js'
 import { Lab } from './lab.js'
 import { LabNode } from './lab-node.js'
@@ -53,6 +54,7 @@ export const openLab = async (
   const plane = await makeControlPlane({
     ...{ binaries, dir, serving, users, onCrash: crashed },
     graceMs: options.graceMs,
+    ...{ serverFlags: SERVER_FLAGS, controllerFlags: CONTROLLER_FLAGS },
   })
   try {
     const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])
@@ -81,6 +83,7 @@ export const openLab = async (
       stranger,
       keys,
       meter,
+      webhook: new WebhookReplicas({ plane, script, signal }),
       kubeletTokens: tokens,
     })
   } catch (error) {

@@ -45,6 +45,8 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly string[]
   /** Further flags of the apiserver. @default none */
   readonly serverFlags?: readonly string[]
+  /** Further flags of the controller manager, where it is started with the rest. @default none */
+  readonly controllerFlags?: readonly string[]
   /** What the audit log holds, as an audit.k8s.io/v1 Policy. @default writes and reads by the accounts of agents and wrappers */
   readonly auditPolicy?: string
   /** How long the apiserver may take to be ready, in milliseconds. @default 60_000 */
@@ -103,8 +105,9 @@ export class ControlPlane {
     this.#run('etcd', etcdFlags(this.dir))
     this.#run('kube-apiserver', serverFlags(this.dir, this.#options))
     await this.#answers('/readyz', signal)
-    if (this.#options.graceMs === undefined) return
-    this.runControllers(CONTROLLERS, lifecycleFlags(this.#options.graceMs))
+    const { graceMs, controllerFlags = [] } = this.#options
+    if (graceMs === undefined) return
+    this.runControllers(CONTROLLERS, [...lifecycleFlags(graceMs), ...controllerFlags])
   }
 
   /** Start the controller manager, with these controllers alone. Once. */

@@ -29,7 +29,7 @@ const play = async (stage: Stage, cell: AdmissionCell, say: Parts['say']): Promi
     say(`  not ok ${reasonOf(error)}`)
     failed++
   }
-  await stage.stopReplicas()
+  await stage.replicas.stop()
   await stage.unregister()
   return failed
 }

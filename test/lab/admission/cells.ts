@@ -81,7 +81,7 @@ const taint: AdmissionCell = {
   shows: 'a vouched node with the webhook: its Pods stay, not ready; it dies: they go',
   play: async (stage, { note, check }) => {
     await stage.register('webhook')
-    await stage.startReplica(1)
+    await stage.replicas.start(1)
     await stage.makeNode('taint')
     await stage.cut('taint', { isVouched: true })
     const kept = await watch(stage, 'taint', GRACE_MS + KEPT_MS, ['evicted'])
@@ -113,9 +113,9 @@ const pods: AdmissionCell = {
     'a vouched node with webhook-pods: endpoints stay ready; it dies: no endpoint of it is ready N s later',
   play: async (stage, notes) => {
     await stage.register('webhook', 'webhook-pods')
-    await stage.startReplica(1)
+    await stage.replicas.start(1)
     await keepReady(stage, 'pods', notes)
-    notes.note(`reviews: ${await stage.reviews(1)}`)
+    notes.note(`reviews: ${await stage.replicas.reviews(1)}`)
     await stage.condemn('pods')
     const dead = await watch(stage, 'pods', EVICT_MS + ROOM_MS, ['tainted', 'podUnready', 'sliceUnready', 'endpointsUnready', 'evicted']) // prettier-ignore
     notes.note(`dies: ${text(dead)}`)
@@ -129,7 +129,7 @@ const silent: AdmissionCell = {
   shows: 'the same, and its peers fall silent: their word counts for half a minute',
   play: async (stage, notes) => {
     await stage.register('webhook', 'webhook-pods')
-    await stage.startReplica(1)
+    await stage.replicas.start(1)
     await keepReady(stage, 'silent', notes)
     stage.silence('silent')
     const dead = await watch(stage, 'silent', 30_000 + EVICT_MS + ROOM_MS, ['tainted', 'podUnready', 'sliceUnready', 'evicted']) // prettier-ignore
@@ -160,7 +160,7 @@ const superedge: AdmissionCell = {
   shows: "SuperEdge's mode: nobody marks the node, nothing happens; it is marked, and goes",
   play: async (stage, notes) => {
     await stage.register('webhook')
-    await stage.startReplica(1, ['--mode=superedge'])
+    await stage.replicas.start(1, ['--mode=superedge'])
     await keepUntilMarked(stage, 'superedge', notes)
   },
 }
@@ -218,7 +218,7 @@ const keepSuperedge: AdmissionCell = {
 
 /** Writes of the taint that this replica changed since it started. */
 const taintsKeptBy = async (stage: Stage, replica: 1 | 2): Promise<number> =>
-  Number(/\/node-taint changed (\d+)/.exec(await stage.reviews(replica))?.[1] ?? 0)
+  Number(/\/node-taint changed (\d+)/.exec(await stage.replicas.reviews(replica))?.[1] ?? 0)
 
 const killed: AdmissionCell = {
   name: 'webhook-killed',
@@ -226,15 +226,15 @@ const killed: AdmissionCell = {
     'of two replicas one is killed, and nobody is evicted; then the other one, and it is as without',
   play: async (stage, { note, check }) => {
     await stage.register('webhook')
-    await stage.startReplica(1)
-    await stage.startReplica(2)
+    await stage.replicas.start(1)
+    await stage.replicas.start(2)
     for (const name of ['killed-1', 'killed-2']) {
       await stage.makeNode(name)
       await stage.cut(name, { isVouched: true, takesTaintOff: true })
     }
     const before = await watch(stage, 'killed-1', GRACE_MS + 5_000, ['evicted'])
     note(`two replicas: ${text(before)}`)
-    await stage.killReplica(1)
+    await stage.replicas.kill(1)
     const keptBefore = await taintsKeptBy(stage, 2)
     const one = await Promise.all(['killed-1', 'killed-2'].map(name => watch(stage, name, KEPT_MS, ['evicted']))) // prettier-ignore
     for (const moments of one) note(`one is killed: ${text(moments)}`)
@@ -245,7 +245,7 @@ const killed: AdmissionCell = {
     )
     const kept = (await taintsKeptBy(stage, 2)) - keptBefore
     check(`since the other one takes the taint out, of ${kept} writes`, kept > 0)
-    await stage.killReplica(2)
+    await stage.replicas.kill(2)
     for (const name of ['killed-1', 'killed-2']) stage.silence(name)
     const none = await watch(stage, 'killed-1', EVICT_MS + ROOM_MS, ['tainted', 'evicted'])
     note(`both are killed, and no agent takes the taint off: ${text(none)}`)
@@ -267,8 +267,8 @@ const rotation: AdmissionCell = {
     const patch = JSON.stringify([{ op: 'replace', path: '/data', value: data }])
     const secret = ['-n', 'edge-system', 'patch', 'secret', 'edge-health-webhook-certificates']
     await stage.plane.kubectl([...secret, '--type=json', '-p', patch.replace('replace', 'add')])
-    await stage.startReplica(1)
-    await stage.startReplica(2)
+    await stage.replicas.start(1)
+    await stage.replicas.start(2)
     const nodes = Array.from({ length: 8 }, (_, at) => `rotation-${at}`)
     for (const name of nodes) {
       await stage.makeNode(name)
@@ -278,12 +278,14 @@ const rotation: AdmissionCell = {
     await stage.wait(2_000)
     const before = await stage.failedReviews()
     const haveRenewed = async (): Promise<boolean> => {
-      const all = await Promise.all(([1, 2] as const).map(number => stage.ask(number, '/metrics')))
+      const all = await Promise.all(
+        ([1, 2] as const).map(number => stage.replicas.ask(number, '/metrics')),
+      )
       return all.every(text => /certificate_renewals_total [1-9]/.test(text))
     }
     await stage.until('both serve the next certificate', haveRenewed, RENEWAL_MS)
     await stage.wait(10_000)
-    for (const number of [1, 2] as const) note(`reviews: ${await stage.reviews(number)}`)
+    for (const number of [1, 2] as const) note(`reviews: ${await stage.replicas.reviews(number)}`)
     const seen = await Promise.all(nodes.map(name => stage.see(name)))
     check('no review failed, by the count of the apiserver', (await stage.failedReviews()) === before) // prettier-ignore
     check(

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real control plane with the webhook in front: nodes that are played, and what becomes of their Pods, moment by moment.
-import { join } from 'node:path'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { sleep, systemClock } from '../../../core/clock.js'
-import { reasonOf } from '../../../core/errors.js'
 import { isMap } from '../../../core/json.js'
 import { mapsAt, textAt, valueAt } from '../../../core/json-at.js'
 import { microTime } from '../../../kube/client/micro-time.js'
-import { Child } from '../../../sandbox/child.js'
 import type { Json } from '../../../sandbox/api-client.js'
-import { AGENT_FLAGS } from '../../../sandbox/zone-node.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import { conditionStatus } from '../../../admission/model/read.js'
 import { renewPod } from '../objects.js'
 import { waitFor } from '../patience.js'
-import { command } from '../shell.js'
+import { CONTROLLER_FLAGS, WebhookReplicas } from './replicas.js'
 
 const NODES = '/api/v1/nodes'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
@@ -53,34 +48,24 @@ interface Played {
   takesTaintOff: boolean
 }
 
-/** Where a replica of the webhook answers. */
-interface Replica {
-  readonly child: Child
-  readonly address: string
-}
-
 export class Stage {
   readonly plane: ControlPlane
+  readonly replicas: WebhookReplicas
   readonly #signal: AbortSignal
-  readonly #script: string
   readonly #played = new Map<string, Played>()
-  readonly #replicas = new Map<string, Replica>()
-  /** Addresses of replicas that take reviews. */
-  readonly #ready = new Set<string>()
   #playing: Promise<void> | undefined
   readonly #stop = new AbortController()
 
   constructor(plane: ControlPlane, script: string, signal: AbortSignal) {
     this.plane = plane
-    this.#script = script
     this.#signal = signal
+    this.replicas = new WebhookReplicas({ plane, script, signal })
   }
 
   /** Everything but the webhook itself, as deploy/ has it. */
   async open(): Promise<void> {
     const { plane } = this
-    for (const address of ['10.99.0.1/32', '10.99.0.2/32'])
-      await command('ip', ['address', 'add', address, 'dev', 'lo'])
+    await this.replicas.open()
     await plane.kubectl(['apply', '-k', 'deploy/components/namespace'])
     for (const file of ['rbac', 'policies', 'webhook'])
       await plane.kubectl(['apply', '-f', `deploy/components/webhook/${file}.yaml`])
@@ -90,7 +75,7 @@ export class Stage {
         ...['endpointslice-controller', 'endpoints-controller'],
       ],
       [
-        '--use-service-account-credentials=true',
+        ...CONTROLLER_FLAGS,
         ...['--node-monitor-period=1s', `--node-monitor-grace-period=${GRACE_S}s`],
         ...['--node-startup-grace-period=60s', '--node-eviction-rate=10'],
         ...['--secondary-node-eviction-rate=10', '--unhealthy-zone-threshold=1'],
@@ -103,7 +88,7 @@ export class Stage {
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#playing
-    await Promise.all([...this.#replicas.values()].map(({ child }) => child.kill()))
+    await this.replicas.close()
   }
 
   /** What asks the webhook: `webhook`, `webhook-pods`, or a registration of the lab's own. */
@@ -140,75 +125,6 @@ export class Stage {
     if (!(await this.hasPolicies())) return
     for (const kind of ['mutatingadmissionpolicybinding', 'mutatingadmissionpolicy'])
       await this.plane.kubectl(['delete', kind, 'edge-health-keep-pods', '--ignore-not-found'])
-  }
-
-  /** Start a replica with the rights of its account, and wait until it is ready. */
-  async startReplica(number: 1 | 2, flags: readonly string[] = []): Promise<void> {
-    const { plane } = this
-    const token = await plane.kubectl([
-      '-n',
-      'edge-system',
-      'create',
-      'token',
-      'edge-health-webhook',
-    ])
-    const file = join(plane.dir, `webhook-${number}`)
-    writeFileSync(file, kubeconfig(plane.url, plane.ca, { token: token.trim() }), { mode: 0o600 })
-    const address = `10.99.0.${number}`
-    const child = new Child({
-      title: `webhook ${number}`,
-      command: process.execPath,
-      args: [
-        // As the image's ENTRYPOINT has it.
-        ...AGENT_FLAGS,
-        ...[this.#script, 'admission'],
-        ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
-        ...[`--status-address=${address}:51010`, ...flags],
-      ],
-      env: { HOME: plane.dir, PATH: '/usr/bin:/bin' },
-    })
-    this.#replicas.set(address, { child, address })
-    let said = ''
-    await this.until(`webhook ${number} is ready`, async () => {
-      if (child.end !== undefined) throw new Error(child.lastLines(10).join('\n'))
-      said = await this.ask(number, '/readyz')
-      return said.startsWith('ok')
-    }).catch((error: unknown) => {
-      const lines = child.lastLines(10).join('\n')
-      throw new Error(`${reasonOf(error)}: ${said}\n${lines}`, { cause: error })
-    })
-    await this.#publishEndpoint(address, true)
-  }
-
-  /** What a replica's status listener says; '' when nobody answers. */
-  async ask(number: 1 | 2, path: string): Promise<string> {
-    try {
-      const response = await fetch(`http://10.99.0.${number}:51010${path}`, { signal: AbortSignal.timeout(2_000) }) // prettier-ignore
-      return await response.text()
-    } catch {
-      return ''
-    }
-  }
-
-  /** What a replica was asked, and what became of the writes. */
-  async reviews(number: 1 | 2): Promise<string> {
-    const text = await this.ask(number, '/metrics')
-    const found = text.matchAll(/reviews_total\{path="([^"]+)",result="([^"]+)"\} ([1-9]\d*)/g)
-    return [...found].map(([, path, result, count]) => `${path} ${result} ${count}`).join(', ')
-  }
-
-  /** Killed without a word; a second later its endpoint is gone, as a kubelet and the endpointslice controller have it. */
-  async killReplica(number: 1 | 2): Promise<void> {
-    const address = `10.99.0.${number}`
-    await this.#replicas.get(address)?.child.kill()
-    this.#replicas.delete(address)
-    await sleep(systemClock, 1_000, this.#signal)
-    await this.#publishEndpoint(address, false)
-  }
-
-  async stopReplicas(): Promise<void> {
-    for (const number of [1, 2] as const)
-      if (this.#replicas.has(`10.99.0.${number}`)) await this.killReplica(number)
   }
 
   /** A Ready Node with two Pods of a Service of its name, one of which bears the taint for ever. */
@@ -360,30 +276,5 @@ export class Stage {
 
   async #patch(path: string, body: Json): Promise<void> {
     await this.plane.admin.patch(path, 'strategic-merge', body, this.#signal)
-  }
-
-  /** The Service of deploy/ finds the replicas as it would find those of its Pods; before 1.34 apiservers ask for Endpoints. */
-  async #publishEndpoint(address: string, ready: boolean): Promise<void> {
-    if (ready) this.#ready.add(address)
-    else this.#ready.delete(address)
-    const service = { name: 'edge-health-webhook', namespace: 'edge-system' }
-    const ports = [{ name: 'reviews', port: 8443, protocol: 'TCP' }]
-    const labels = {
-      'kubernetes.io/service-name': service.name,
-      'endpointslice.kubernetes.io/managed-by': 'lab',
-    }
-    const slice = {
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
-      metadata: { ...service, name: `${service.name}-${address.replaceAll('.', '-')}`, labels },
-      endpoints: [{ addresses: [address], conditions: { ready } }],
-      ports,
-    }
-    const addresses = [...this.#ready].map(ip => ({ ip }))
-    const endpoints = {
-      ...{ apiVersion: 'v1', kind: 'Endpoints', metadata: service },
-      subsets: addresses.length === 0 ? [] : [{ addresses, ports }],
-    }
-    const list = { apiVersion: 'v1', kind: 'List', items: [slice, endpoints] }
-    await this.plane.kubectl(['apply', '-f', '-'], JSON.stringify(list))
   }
 }

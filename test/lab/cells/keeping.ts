@@ -80,6 +80,33 @@ const keptPods = one(
   ],
 )
 
+const webhookKept = one(
+  'webhook-kept',
+  'a cut node with the webhook: its Pod stays ready while its peers vouch with --vouch=taint, and goes when it dies',
+  (name, l) => [
+    deploy(['vouch-taint', 'webhook', 'webhook-pods'], 'taint'),
+    allSeenUp(l),
+    cutCloud(name),
+    vouched(name, l),
+    notHeard(name, l),
+    stays(
+      'long past the grace time its Pod is ready, and no unreachable:NoExecute',
+      FRESH_MS + l.graceMs + l.evictMs,
+      e => e.state(name).pod === 'ready' && !e.state(name).unreachable,
+    ),
+    killNode(name),
+    seenDown(name, l),
+    condemned(name, l),
+    tainted(name),
+    unready(name),
+    evicted(name, l),
+    mendAll,
+    reviveNode(name),
+    allSeenUp(l),
+    clean(name, l),
+  ],
+)
+
 const silentPeers: Cell = {
   ...one(
     'keep-silent',
@@ -110,6 +137,7 @@ const since = '1.36'
 
 export const KEEPING: readonly Cell[] = [
   taintAlone,
+  webhookKept,
   { ...keptPods, since },
   { ...silentPeers, since },
 ]
