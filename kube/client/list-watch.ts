@@ -106,8 +106,8 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     await Promise.all([this.#ended, this.#asked])
   }
 
-  isOlder(version: string): boolean {
-    return this.#resume.isOlder(version)
+  get newest(): string | undefined {
+    return this.#resume.newest
   }
 
   presentVersion(): Promise<string> {

@@ -31,7 +31,6 @@ export class ResumePoint {
   readonly #onLost: (why: string) => void
   /** Where to watch from; undefined asks for a full list, and so does '' once its watch has ended. */
   #version: string | undefined
-  /** The newest version that this list/watch itself ever received. */
   #newest: string | undefined
   readonly #lists: ListPoint
   #isConfirmed = true
@@ -69,9 +68,9 @@ export class ResumePoint {
     return this.#version === undefined
   }
 
-  /** Whether this version is of an older store than what was received before. */
-  isOlder(version: string): boolean {
-    return this.#newest !== undefined && isOlderVersion(version, this.#newest)
+  /** The newest version that this list/watch itself ever received. */
+  get newest(): string | undefined {
+    return this.#newest
   }
 
   /** Where the list may come from that is asked for now. */
@@ -98,7 +97,7 @@ export class ResumePoint {
    * @throws BrokenStreamError where the server has not come as far as it had before: its store is another one
    */
   marked(version: string): void {
-    if (this.isOlder(version))
+    if (this.#newest !== undefined && isOlderVersion(version, this.#newest))
       throw new BrokenStreamError(`the version went back from ${this.#newest} to ${version}`)
     this.reached(version)
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { versionNumber } from './version-order.js'
+import { isOlderVersion, versionNumber } from './version-order.js'
 
 /** Watches that end within this time of each other end for one reason. */
 const AT_ONCE_MS = 1_000
@@ -10,8 +10,8 @@ export interface StoreFollower {
   readonly isWatching: boolean
   /** Reads the store's present version; '' where that cannot be known. */
   presentVersion(): Promise<string>
-  /** Whether it has received a newer version of its own resource. */
-  isOlder(version: string): boolean
+  /** The newest version that it has received of its own resource. */
+  readonly newest: string | undefined
   /** List everything again, from the store itself. */
   listAgain(): void
 }
@@ -128,19 +128,25 @@ export class StoreProgress {
   }
 
   async #check(follower: StoreFollower): Promise<void> {
+    const [newest, own = ''] = [this.#newest, follower.newest]
     const version = await follower.presentVersion()
     if (version === '') this.#vain.add(follower)
     // Where one resource is gone another one may tell.
     if (version === '' && this.#vain.size < this.#followers.size) return
     const isBack =
-      this.#isBehind(version) && (follower.isOlder(version) || !(await this.#isAside(follower)))
+      this.#isBehind(version, newest) &&
+      (isOlderVersion(version, own) || !(await this.#isAside(follower)))
     this.#isInDoubt = false
     if (isBack) this.#wentBack(version)
   }
 
-  #isBehind(version: string): boolean {
+  /**
+   * @param before the newest when it was asked: an open watch may have received something newer while the answer was on its
+   * way, or another follower may have found the older store
+   */
+  #isBehind(version: string, before = 0n): boolean {
     const present = versionNumber(version)
-    return present !== undefined && present < (this.#newest ?? 0n)
+    return present !== undefined && present < before && present < (this.#newest ?? 0n)
   }
 
   /**
@@ -148,10 +154,10 @@ export class StoreProgress {
    * others': the resource that had come farthest has not gone back. Where that cannot be known a list too many does less harm.
    */
   async #isAside(follower: StoreFollower): Promise<boolean> {
-    const farthest = this.#farthest
+    const [farthest, newest] = [this.#farthest, this.#newest]
     if (farthest === undefined || farthest === follower) return false
     const version = await farthest.presentVersion().catch(() => '')
-    return version !== '' && !this.#isBehind(version)
+    return version !== '' && !this.#isBehind(version, newest)
   }
 
   #wentBack(version: string, noticedBy?: StoreFollower): void {

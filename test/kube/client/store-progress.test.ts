@@ -16,8 +16,8 @@ const makeFollower = () => ({
   presentVersion: async (): Promise<string> => '',
   /** The newest version that it has received of its own resource. */
   own: 0,
-  isOlder(version: string) {
-    return Number(version) < this.own
+  get newest(): string | undefined {
+    return this.own === 0 ? undefined : String(this.own)
   },
   listAgain() {
     this.lists++
@@ -138,6 +138,42 @@ t.test('a resource in an etcd of its own is compared with itself', async t => {
   left.progress.wasAway()
   await left.progress.check(left.two.hears('101'))
   t.strictSame(left.lists(), [0, 1], 'nobody is left to compare with')
+})
+
+t.test('what arrives while the store is asked makes its answer no older', async t => {
+  const { progress, one, two, lists } = make()
+  progress.wasAway()
+  one.own = 100
+  one.presentVersion = async () => {
+    progress.reached(one, '130')
+    one.own = 130
+    return '120'
+  }
+  await progress.check(one)
+  t.strictSame(lists(), [0, 0])
+  t.equal(progress.trouble, undefined)
+  progress.wasAway()
+  one.presentVersion = async () => {
+    progress.reached(one, '150')
+    return '140'
+  }
+  await progress.check(two.hears('101'))
+  t.strictSame(
+    lists(),
+    [0, 0],
+    'nor that of the farthest, where another resource has its own store',
+  )
+})
+
+t.test('an older store that another one found while it was asked for is listed once', async t => {
+  const { progress, one, two, lists } = make()
+  progress.wasAway()
+  one.presentVersion = async () => {
+    progress.listed(two, '60', true)
+    return '60'
+  }
+  await progress.check(one)
+  t.strictSame(lists(), [1, 0])
 })
 
 t.test('who joins a question that has no answer asks itself', async t => {
