@@ -78,14 +78,19 @@ export class ConfinementCheck {
     return this.#current
   }
 
-  /** To be called every now and then while the apiserver may be asked, and has the own Node. */
-  review(): void {
+  /**
+   * To be called while the apiserver may be asked, and has the own Node.
+   * @returns when to call it again at the latest; Infinity while it asks, since what comes of that is not due for long
+   */
+  review(): number {
     const { clock, random, apiBackoff } = this.#seams
     const now = clock.now()
     this.#dueAt ??= now + jitter(random, FIRST_MS, FIRST_SHARE)
-    if (now < this.#dueAt || this.#running !== undefined || this.#stopping.signal.aborted) return
-    if (!apiBackoff.isReady) return
+    if (this.#running !== undefined || this.#stopping.signal.aborted) return Infinity
+    const at = Math.max(this.#dueAt, apiBackoff.readyAt)
+    if (now < at) return at
     this.#running = this.#look().finally(() => (this.#running = undefined))
+    return Infinity
   }
 
   stop(): Promise<void> {

@@ -187,9 +187,7 @@ class LevelWriter implements Writer {
     if (this.#stopping.signal.aborted) return 'nothing is written: stopping'
     const { store, clock } = this.#seams
     if (store.zone.current !== undefined) this.#noteRoster(store.zone.current)
-    const isReached =
-      store.ownNode.current.cloudLink.state === 'up' && !this.#seams.apiBackoff.isFailing
-    if (isReached && store.nodeList.current.isRegistered) this.#confinement.review()
+    const checkAt = this.#checkAt()
     const permission = this.#authority.permission
     if (permission.kind === 'denied') {
       if (store.zone.current !== undefined) this.#known.noteOnly(store.zone.current)
@@ -199,18 +197,31 @@ class LevelWriter implements Writer {
         this.#backoff.linkLost()
         this.#vouching.leases.linkLost()
       }
+      this.#reviewAt(checkAt)
       return `nothing is written: ${permission.why}`
     }
     const { state } = permission
-    let nextAt = Infinity
+    let nextAt = checkAt
     this.#known.begin(state)
     const now = clock.now()
     for (let index = 0; index < state.table.size; index++)
       nextAt = Math.min(nextAt, this.#members.review(state, index, now))
     nextAt = Math.min(nextAt, this.#known.end(state), this.#cleaning.review(state))
-    if (nextAt < Infinity)
-      this.#cancelTimer = clock.after(Math.max(1, nextAt - clock.now()), () => this.review())
+    this.#reviewAt(nextAt)
     return this.#endReview()
+  }
+
+  /** @returns when the confinement is to be checked, if that may be asked for */
+  #checkAt(): number {
+    const { store, apiBackoff } = this.#seams
+    const isReached = store.ownNode.current.cloudLink.state === 'up' && !apiBackoff.isFailing
+    return isReached && store.nodeList.current.isRegistered ? this.#confinement.review() : Infinity
+  }
+
+  #reviewAt(at: number): void {
+    const { clock } = this.#seams
+    if (at < Infinity)
+      this.#cancelTimer = clock.after(Math.max(1, at - clock.now()), () => this.review())
   }
 
   /** A whole review has ended. @returns what there is to write, in words */

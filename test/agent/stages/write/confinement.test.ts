@@ -157,3 +157,52 @@ t.test('agents find out whether the cluster confines them, and count it nowhere'
       )
     })
 })
+
+t.test(
+  'an agent with nothing to do wakes for the check when it is due, and for nothing else',
+  async t => {
+    const flags = ['--vote-period=1h']
+    // One alone may write nothing, and asks all the same.
+    for (const size of [1, 3])
+      await scenario(
+        t,
+        { what: `${size}, rounds of an hour`, size, seed: 4, flags },
+        async world => {
+          const statuses = () => world.machines.map(({ agent }) => agent!.views.status())
+          const reviews = () =>
+            statuses().map(({ stages }) => stages.find(({ name }) => name === 'write')!.rounds)
+          const startedAt = world.clock.wall()
+          await world.settled()
+          for (const { confinement } of statuses()) {
+            t.equal(confinement.state, 'yes')
+            t.ok(Date.parse(confinement.at!) - startedAt < 58_000, confinement.at!)
+          }
+          const before = reviews()
+          await world.run(120_000)
+          t.strictSame(reviews(), before)
+        },
+      )
+  },
+)
+
+t.test('it says when it is due', async t => {
+  const { check, clock, asked, apiBackoff } = bed(...thrice(byPolicy()))
+  const dueAt = check.review()
+  t.ok(dueAt > clock.now() && dueAt <= clock.now() + 57_000)
+  t.equal(check.review(), dueAt)
+  await clock.advance(dueAt - clock.now() - 1)
+  t.equal(check.review(), dueAt)
+  t.equal(asked.length, 0)
+  const busy = { status: 429, reason: '', message: '', retryAfterMs: 5_000 }
+  apiBackoff.failed(new KubeStatusError('patch n1', busy))
+  t.equal(check.review(), apiBackoff.readyAt, 'not before the apiserver may be asked')
+  apiBackoff.succeeded()
+  await clock.advance(6_000)
+  t.equal(check.review(), Infinity, 'while it asks')
+  t.equal(check.review(), Infinity)
+  await clock.advance(1)
+  t.equal(asked.length, 3)
+  t.ok(check.review() > clock.now() + 2 * HOUR)
+  await check.stop()
+  t.equal(check.review(), Infinity, 'after the end')
+})
