@@ -77,3 +77,13 @@ t.test('who writes: due next, or vouching', async t => {
   })
   t.match(await scrape(), /^edge_health_writer 0$/m)
 })
+
+t.test('whether the account is confined', async t => {
+  const values = { yes: 1, no: 0, unknown: -1 }
+  for (const state of ['yes', 'no', 'unknown'] as const) {
+    const { views, scrape } = await startMetrics(t, 'none')
+    const { confinement } = views.view
+    views.view = { ...views.view, confinement: { ...confinement, state } }
+    t.match(await scrape(), new RegExp(`^edge_health_confined ${values[state]}$`, 'm'), state)
+  }
+})
