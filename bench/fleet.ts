@@ -11,7 +11,8 @@ import { isIsolated, runIsolated } from './wrapper/isolated.js'
 const HELP = `usage: npm run bench -- fleet [options]
 Clients of the production code, half of them an agent's and half a wrapper's, each with connections and a token of its own,
 against a real kube-apiserver with TLS; beside them as many programs with client-go's informers, of the same objects. The
-apiserver is killed and started anew, then nothing gets through for a while. Requests are those of the audit log, bytes whole
+apiserver is killed and started anew, then nothing gets through for a while. An agent follows its zone and has its keys on its
+disk, as where nobody is new; it exchanges nothing and judges nobody. Requests are those of the audit log, bytes whole
 IP packets. Kubelets report Nodes with 50 images every 5 minutes and renew Leases every 10 s. Needs root, Go, iproute2,
 iptables and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
@@ -24,11 +25,12 @@ iptables and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
 A row per occasion: requests but signs of life; the most of them in one second; the time in which nine tenths came; lists,
 of them those of any state (resourceVersion=0), not older than what is known, and the newest there is; watches; how often the
-apiserver no longer knew a version, so that a list had to be; MB (10⁶ bytes) both ways; CPU of the apiserver beyond what it
-takes where nobody asks, and of all clients.
+apiserver no longer knew a version, so that a list had to be; lists that were answered and came again, since the answer did not
+arrive within the client's 30 s; MB (10⁶ bytes) both ways; CPU of the apiserver beyond what it takes where nobody asks, and
+of all clients.
 The wrapper's lists of endpoints come in pages, which an apiserver has of the newest state alone.
-Exits with 1 when a client of ours repeated a list that a watch could resume, first named a version that it cannot know, or
-later took any state, which may be older than what it has seen; with 2 for a bad argument.
+Exits with 1 when a client of ours listed what a watch could resume, named a version that it was never told, later took any
+state, which may be older than what it has seen, or wrote anything; with 2 for a bad argument.
 `
 
 if (argv[2] === AS_CLIENTS) runClients()

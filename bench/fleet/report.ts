@@ -6,7 +6,7 @@ import type { Measured } from './run.js'
 
 const HEAD = [
   ...['who', 'occasion', 'requests', 'peak/s', '90 % in s', 'lists', 'any', 'not older', 'newest'],
-  ...['watches', 'expired', 'refused', 'MB', 'apiserver CPU s', 'clients CPU s'],
+  ...['watches', 'expired', 'unheard', 'refused', 'MB', 'apiserver CPU s', 'clients CPU s'],
 ]
 
 const one = (value: number): string => value.toFixed(1)
@@ -33,6 +33,7 @@ const rowOf = (measured: Measured): readonly string[] => {
     String(counts['list of the newest'] ?? 0),
     String(counts.watch ?? 0),
     relists === undefined ? '-' : String(relists[EXPIRED] ?? 0),
+    relists === undefined ? '-' : String(measured.unheard),
     refusedText(measured),
     one((measured.sentBytes + measured.receivedBytes) / 1e6),
     one(measured.serverCpuS),
@@ -59,14 +60,19 @@ export const faultsOf = (all: readonly Measured[]): readonly string[] =>
   all
     .filter(({ program }) => program === 'edge-health')
     .flatMap(measured => {
-      const { occasion, counts, relists = {}, refusedLists } = measured
+      const { occasion, counts, relists = {}, afterWatch, guesses } = measured
       const found: string[] = []
-      const needless = listsOf(measured) - refusedLists - (relists[EXPIRED] ?? 0)
-      if (occasion !== 'start' && needless > 0)
+      const needless = afterWatch - (relists[EXPIRED] ?? 0)
+      if (needless > 0)
         found.push(`${occasion}: ${needless} lists that a watch could resume${whysText(relists)}`)
-      if (occasion === 'start' && (counts['list not older'] ?? 0) > 0)
-        found.push(`start: ${counts['list not older']} first lists not of any state`)
-      if (occasion !== 'start' && (counts['list of any state'] ?? 0) > 0)
-        found.push(`${occasion}: ${counts['list of any state']} lists that may go back in time`)
+      if (guesses > 0)
+        found.push(`${occasion}: ${guesses} lists of a version that the client cannot know`)
+      const anyState = counts['list of any state'] ?? 0
+      if (occasion !== 'start' && anyState > 0)
+        found.push(`${occasion}: ${anyState} lists that may go back in time`)
+      // Nodes have their agents' keys, and nobody judges anybody.
+      const writes = counts.write ?? 0
+      if (writes > 0)
+        found.push(`${occasion}: ${writes} writes of clients that have nothing to write`)
       return found
     })

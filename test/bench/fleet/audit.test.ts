@@ -10,10 +10,11 @@ const line = (
   id: string,
   verb: string,
   requestURI: string,
-  { ms = 0, code = 200, stage = 'ResponseComplete' } = {},
+  { ms = 0, code = 200, stage = 'ResponseComplete', client = 'one', userAgent = 'x' } = {},
 ): string =>
   JSON.stringify({
-    ...{ auditID: id, verb, requestURI, stage, responseStatus: { code } },
+    ...{ auditID: id, verb, requestURI, stage, responseStatus: { code }, userAgent },
+    user: { extra: { 'authentication.kubernetes.io/credential-id': [client] } },
     requestReceivedTimestamp: new Date(START + ms).toISOString(),
   })
 
@@ -34,14 +35,70 @@ const rows: [what: string, verb: string, uri: string, ask: string][] = [
   ['a watch', 'watch', `${NODES}?watch=true&resourceVersion=7`, 'watch'],
   ['a list as a stream', 'watch', `${NODES}?watch=true&sendInitialEvents=true`, 'streamed list'],
   ['a sign of life', 'get', '/livez', 'sign of life'],
-  ['the own Node', 'get', `${NODES}/a`, 'other'],
+  ['the own Node', 'get', `${NODES}/a`, 'read'],
+  ['its keys', 'patch', `${NODES}/a`, 'write'],
+  [
+    'keys of members',
+    'list',
+    `${NODES}?labelSelector=kubernetes.io%2Fhostname+in+%28a%2Cb%29&resourceVersion=0`,
+    'list of names',
+  ],
 ]
 for (const [what, verb, uri, ask] of rows)
   t.test(what, async t => {
-    t.strictSame(parseAudit(log(line('1', verb, uri))), [
+    t.match(parseAudit(log(line('1', verb, uri))), [
       { at: START, ask, code: 200, path: uri.replace(/\?.*/, '') },
     ])
   })
+
+t.test('how far the store is, is asked by a list that is none', async t => {
+  const userAgent = 'edge-health-store-version'
+  const [asked] = parseAudit(log(line('1', 'list', NODES, { userAgent })))
+  t.match(asked, { ask: 'version of the store', after: undefined })
+})
+
+t.test('what a client had asked for the same objects before it lists them', async t => {
+  const list = `${NODES}?fieldSelector=metadata.name%3Da&resourceVersion=7`
+  const table: [what: string, before: string[], after: string][] = [
+    ['nothing', [], 'nothing'],
+    ['others', [line('0', 'list', NODES)], 'nothing'],
+    ['another client', [line('0', 'list', list, { client: 'two' })], 'nothing'],
+    ['an answer', [line('0', 'list', list)], 'an answered list'],
+    ['a refusal', [line('0', 'list', list, { code: 429 })], 'a refused list'],
+    [
+      'a page that is gone',
+      [line('0', 'list', list), line('1', 'list', `${list}&continue=x`, { code: 410 })],
+      'a refused list',
+    ],
+    ['a watch', [line('0', 'list', list), line('1', 'watch', list)], 'a watch'],
+    [
+      'a refused watch',
+      [line('0', 'list', list), line('1', 'watch', list, { code: 410 })],
+      'a watch',
+    ],
+  ]
+  for (const [what, before, after] of table) {
+    const asked = parseAudit(log(...before, line('last', 'list', list)))
+    t.equal(asked.at(-1)!.after, after, what)
+  }
+})
+
+t.test('a version that a client was never told', async t => {
+  const list = `${NODES}?resourceVersion=7&resourceVersionMatch=NotOlderThan`
+  const table: [what: string, before: string[], isGuess: boolean][] = [
+    ['nothing was asked', [], true],
+    ['a list', [line('0', 'list', `${NODES}?fieldSelector=x&resourceVersion=0`)], false],
+    ['the list of another', [line('0', 'list', NODES, { client: 'two' })], true],
+    ['a refused list', [line('0', 'list', NODES, { code: 403 })], true],
+    ['one object', [line('0', 'get', `${NODES}/a`)], false],
+    ['one that is not there', [line('0', 'get', `${NODES}/a`, { code: 404 })], true],
+    ['another resource', [line('0', 'list', '/api/v1/services')], true],
+  ]
+  for (const [what, before, isGuess] of table) {
+    const asked = parseAudit(log(...before, line('last', 'list', list)))
+    t.equal(asked.at(-1)!.isGuess === true, isGuess, what)
+  }
+})
 
 t.test(
   'a watch counts once, when it begins; a line that is not whole yet does not count',
@@ -69,14 +126,16 @@ t.test('requests of each second, and signs of life apart', async t => {
       line('b', 'list', list, { ms: 200 }),
       line('c', 'get', '/livez', { ms: 300 }),
       line('d', 'watch', list, { ms: 2_100 }),
+      line('e', 'list', list, { ms: 2_200 }),
       line('after', 'watch', list, { ms: 3_000 }),
     ),
   )
   const figures = figuresOf(asked, { from: START, to: START + 3_000 })
-  t.strictSame(figures.perSecond, [2, 0, 1])
-  t.match(figures, { peak: 2, spreadS: 2, refused: { 403: 1 }, refusedLists: 1 })
-  t.equal(listsOf(figures), 2)
-  t.strictSame(figures.counts, { 'list not older': 2, 'sign of life': 1, watch: 1 })
+  t.strictSame(figures.perSecond, [2, 0, 2])
+  t.match(figures, { peak: 2, spreadS: 2.1, refused: { 403: 1 } })
+  t.match(figures, { unheard: 1, afterWatch: 1, guesses: 0 }, 'a refused list comes again')
+  t.equal(listsOf(figures), 3)
+  t.strictSame(figures.counts, { 'list not older': 3, 'sign of life': 1, watch: 1 })
 })
 
 t.test('nothing was asked', async t => {
@@ -89,24 +148,30 @@ t.test('nothing was asked', async t => {
 t.test('what clients of ours must not do', async t => {
   const measured = (more: Partial<Measured>): Measured => ({
     ...{ program: 'edge-health', occasion: 'restart', counts: {}, refused: {}, perSecond: [] },
-    ...{ refusedLists: 0, peak: 0, spreadS: NaN, relists: {}, sentBytes: 0, receivedBytes: 0 },
-    ...{ serverCpuS: 0, clientsCpuS: 0 },
+    ...{ afterWatch: 0, unheard: 0, guesses: 0, peak: 0, spreadS: NaN, relists: {} },
+    ...{ sentBytes: 0, receivedBytes: 0, serverCpuS: 0, clientsCpuS: 0 },
     ...more,
   })
   const relists = { 'status 410': 3 }
   const table: [what: string, measured: Partial<Measured>, faults: readonly RegExp[]][] = [
-    ['a list that had to be', { counts: { 'list not older': 3 }, relists }, []],
-    ['one more', { counts: { 'list not older': 4 }, relists }, [/^restart: 1 lists .* resume$/]],
+    ['a list that had to be', { afterWatch: 3, relists }, []],
+    ['one more', { afterWatch: 4, relists }, [/^restart: 1 lists .* resume$/]],
     [
       'one more, of which a client says why',
-      { counts: { 'list not older': 4 }, relists: { ...relists, silence: 1 } },
+      { afterWatch: 4, relists: { ...relists, silence: 1 } },
       [/^restart: 1 lists .* \(1 × silence\)$/],
     ],
-    ['one that was refused', { counts: { 'list not older': 4 }, relists, refusedLists: 1 }, []],
-    ['back in time', { counts: { 'list of any state': 1 }, relists }, [/back in time/]],
+    ['one at the start', { occasion: 'start', afterWatch: 1 }, [/^start: 1 lists .* resume$/]],
+    [
+      'one that was refused or not heard, again',
+      { counts: { 'list not older': 9 }, unheard: 1 },
+      [],
+    ],
+    ['back in time', { counts: { 'list of any state': 1 } }, [/back in time/]],
     ['first lists', { occasion: 'start', counts: { 'list of any state': 9 } }, []],
-    ['first lists of ours', { occasion: 'start', counts: { 'list not older': 1 } }, [/first/]],
-    ['not ours', { program: 'client-go', counts: { 'list not older': 3 } }, []],
+    ['a version that was never told', { occasion: 'start', guesses: 1 }, [/cannot know/]],
+    ['a write', { counts: { write: 1 } }, [/nothing to write/]],
+    ['not ours', { program: 'client-go', afterWatch: 3, guesses: 1, counts: { write: 1 } }, []],
   ]
   for (const [what, one, expected] of table) t.match(faultsOf([measured(one)]), expected, what)
   for (const [what, one, expected] of table)
