@@ -7,7 +7,9 @@ import { ApiBackoff } from '../../agent/api-backoff.js'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import { makeCloudCheck } from '../../agent/stages/check/cloud-check.js'
 import { watchCloudLink } from '../../agent/stages/check/cloud-link.js'
+import { makeIdentityStage } from '../../agent/stages/identity/stage.js'
 import { makeNodeListStage } from '../../agent/stages/node-list/stage.js'
+import type { StateName } from '../../agent/state-folder.js'
 import { makeResultStore } from '../../agent/store.js'
 import { systemClock as clock } from '../../core/clock.js'
 import { type Fields, type Logger, silentLog } from '../../core/log.js'
@@ -61,10 +63,13 @@ const startAgent = async (order: ClientsOrder, plan: ClientPlan): Promise<Client
   const kube = makeKubeApi(credentials, { clock, random, log })
   const store = makeResultStore(clock.now())
   const apiBackoff = new ApiBackoff({ clock, random })
-  const seams = { kube, store, clock, random, apiBackoff, log }
-  const nodeList = makeNodeListStage(options, { ...seams, folder: memoryFolder(new Map()) })
+  const folder = memoryFolder(new Map(Object.entries(plan.disk) as [StateName, string][]))
+  const seams = { kube, store, clock, random, apiBackoff, log, folder }
+  const nodeList = makeNodeListStage(options, seams)
+  const identity = makeIdentityStage(options, seams)
   const stopping = new AbortController()
   await nodeList.start()
+  await identity.start()
   const ping = makeCloudCheck(options, kube, apiBackoff)
   const onChange = (): void => apiBackoff.linkChanged()
   const link = watchCloudLink(options, { clock, random, log, ping, onChange })
@@ -78,7 +83,7 @@ const startAgent = async (order: ClientsOrder, plan: ClientPlan): Promise<Client
     },
     stop: async () => {
       stopping.abort()
-      await Promise.all([nodeList.stop(), link.stop()])
+      await Promise.all([nodeList.stop(), identity.stop(), link.stop()])
       await kube.close()
     },
   }

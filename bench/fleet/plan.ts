@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeName } from '../../core/ids.js'
 import { ZONE_LABEL } from '../../sandbox/zone-objects.js'
+import type { Disk } from './settled-keys.js'
 
 /** The programs of a node that ask the apiserver. */
 export const KINDS = ['agent', 'wrapper'] as const
@@ -8,9 +10,11 @@ export type Kind = (typeof KINDS)[number]
 /** One client of the apiserver, with a token that nobody else has. */
 export interface ClientPlan {
   readonly kind: Kind
-  readonly node: string
+  readonly node: NodeName
   readonly zone: string
   readonly token: string
+  /** An agent's; a wrapper has none. */
+  readonly disk: Disk
 }
 
 /** What a client-go informer follows. */

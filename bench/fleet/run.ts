@@ -3,7 +3,9 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { systemClock } from '../../core/clock.js'
+import type { NodeName } from '../../core/ids.js'
 import { silentLog } from '../../core/log.js'
+import type { Member } from '../../core/roster.js'
 import { createZoneObjects } from '../../sandbox/zone-objects.js'
 import { AGENT_ACCOUNT, API_PORT, WRAPPER_ACCOUNT } from '../../testkit/control-plane/flags.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
@@ -17,6 +19,7 @@ import { auditPolicyFor, figuresOf, type Figures, parseAudit } from './audit.js'
 import { combined, type Counts } from './counts.js'
 import { type ClientPlan, type Kind, KINDS } from './plan.js'
 import { type Fleet, type FleetOrder, startClientGo, startOurs } from './programs.js'
+import { type Disk, SettledKeys } from './settled-keys.js'
 
 /** Who asks. */
 export const PROGRAMS = ['edge-health', 'client-go'] as const
@@ -78,13 +81,27 @@ const tokenOf = async (plane: ControlPlane, kind: Kind): Promise<string> => {
   return answer.status.token
 }
 
+/** Half of the clients are an agent's, half a wrapper's, one of each on a node. */
+const membersOf = (clients: number): readonly Member[] =>
+  castOf(Math.ceil(clients / KINDS.length), BLOCK).members
+
+/** Everybody who asks, with the keys of their zones. */
 const planOf = async (
   plane: ControlPlane,
   { clients, zone }: FleetSize,
+  keys: SettledKeys,
 ): Promise<readonly ClientPlan[]> => {
-  const { members } = castOf(Math.ceil(clients / KINDS.length), BLOCK)
-  const wanted = members.flatMap(({ name }, i) =>
-    KINDS.map(kind => ({ kind, node: name, zone: zoneName(i, zone) })),
+  const names = membersOf(clients).map(({ name }) => name)
+  const diskOf = (kind: Kind, node: NodeName, i: number): Disk => {
+    if (kind !== 'agent') return {}
+    const first = i - (i % zone)
+    return keys.diskOf(
+      node,
+      names.slice(first, first + zone).filter(other => other !== node),
+    )
+  }
+  const wanted = names.flatMap((node, i) =>
+    KINDS.map(kind => ({ kind, node, zone: zoneName(i, zone), disk: diskOf(kind, node, i) })),
   )
   const plans: ClientPlan[] = []
   const left = wanted.slice(0, clients).values()
@@ -238,17 +255,17 @@ class Trial {
   }
 }
 
-const fill = async (plane: ControlPlane, size: FleetSize): Promise<Cluster> => {
+const fill = async (plane: ControlPlane, size: FleetSize, keys: SettledKeys): Promise<Cluster> => {
   await createZoneObjects(plane.admin, 'the key of a bench, which nobody uses', never)
   await plane.kubectl(['apply', '-k', 'deploy/base'])
   for (let i = 0; i < SERVICES; i++)
     await plane.kubectl(['create', 'service', 'clusterip', `shop-${i}`, '--tcp=80:80'])
-  const { members } = castOf(Math.ceil(size.clients / KINDS.length), BLOCK)
+  const members = membersOf(size.clients)
   const zones = new Map(members.map(({ name }, i) => [name, zoneName(i, size.zone)]))
   const access = { server: plane.url, token: plane.adminToken, ca: plane.ca }
   const seams = { clock: systemClock, log: silentLog }
   const cluster = await Cluster.make(seams, access, ({ name }) => zones.get(name)!)
-  await cluster.fill(members, '')
+  await cluster.fill(members, '', (node, uid) => keys.publish(node, uid))
   return cluster
 }
 
@@ -267,9 +284,10 @@ export const measureFleets = async (
   }
   const meter = await Meter.open(buildMeter(process.env), 'lo', sides)
   try {
-    const cluster = await fill(plane, size)
+    const keys = new SettledKeys()
+    const cluster = await fill(plane, size, keys)
     try {
-      const clients = await planOf(plane, size)
+      const clients = await planOf(plane, size, keys)
       const server = `https://${ADDRESS}:${API_PORT}`
       const order = { server, ca: plane.ca, clients, spreadMs: SPREAD_MS }
       const bed = { plane, meter, size, order, say }

@@ -141,13 +141,16 @@ export class Cluster {
   async fill(
     members: readonly Member[],
     key: string,
-    publish: (node: NodeName, uid: string) => string | undefined = () => undefined,
+    publish: (
+      node: NodeName,
+      uid: string,
+    ) => string | undefined | Promise<string | undefined> = () => undefined,
   ): Promise<void> {
     if (this.#api !== undefined) await createZoneObjects(this.#client, key, this.#end.signal)
     const waiting = [...members]
     const worker = async (): Promise<void> => {
       for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-        const identity = publish(one.name, await this.add(one))
+        const identity = await publish(one.name, await this.add(one))
         if (identity !== undefined) await this.#annotate(one.name, identity)
         await this.#lease(one)
       }
