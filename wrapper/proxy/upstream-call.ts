@@ -43,6 +43,8 @@ export interface OpenCall {
 }
 
 const CONNECT_MS = 5_000
+/** Of what is passed on, which may be a watch: client-go asks a silent server as soon itself. */
+const KEEPALIVE_MS = 30_000
 /**
  * After so much silence the connection may be dead: a kept one is given up; with a new one, the apiserver must
  * accept another connection.
@@ -180,7 +182,7 @@ export class UpstreamPool {
     }
     onConnected(request, socket => {
       cancel()
-      socket.setKeepAlive(true, 15_000)
+      socket.setKeepAlive(true, KEEPALIVE_MS)
       if (hasAnswered) return
       listen()
       const due = (ms: number): void => {
