@@ -89,11 +89,15 @@ export class FakeWatches implements KubeApi {
   refusal: Error | undefined
   /** The states that lists had to be as new as. */
   readonly known: ListFrom[] = []
+  /** Lists that were begun are answered when this resolves. */
+  held: Promise<void> | undefined
   listMembers = async (selector: string, known: ListFrom): Promise<MemberList> => {
     this.known.push(known)
     if (this.refusal !== undefined) throw this.refusal
     const version = String(this.known.length)
-    return { members: (this.lists.get(selector) ?? []).map(memberOf), version }
+    const members = (this.lists.get(selector) ?? []).map(memberOf)
+    await this.held
+    return { members, version }
   }
   /** Of the state in which members were looked at. */
   lookVersion = '0'

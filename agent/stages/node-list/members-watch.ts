@@ -49,6 +49,9 @@ export class MembersWatch {
   #watching: Watching
   #isPolled = false
   #polls = 0
+  #isListing = false
+  /** What is being listed is older than what has been learnt meanwhile. */
+  #mustListAgain = false
   #cancelPoll: () => void = () => undefined
   readonly #lists: ListPoint
   readonly #doubted = new Set<string>()
@@ -178,6 +181,8 @@ export class MembersWatch {
         if (member !== undefined) upsert(member)
         else {
           remove(name)
+          // The list may be older than that.
+          if (this.#isListing) this.#poll()
           // If it comes back, it has to be seen as a join.
           if (this.#isPolled) this.#watchJoins()
         }
@@ -193,7 +198,19 @@ export class MembersWatch {
 
   #poll(): void {
     this.#cancelPoll()
-    this.#letEnd(this.#pollNow())
+    if (this.#isListing) {
+      this.#mustListAgain = true
+      return
+    }
+    this.#isListing = true
+    this.#letEnd(
+      this.#pollNow().finally(() => {
+        this.#isListing = false
+        if (!this.#mustListAgain || this.#stopping.signal.aborted) return
+        this.#mustListAgain = false
+        this.#poll()
+      }),
+    )
   }
 
   async #pollNow(): Promise<void> {
@@ -204,7 +221,7 @@ export class MembersWatch {
       const ask = (which: string): Promise<MemberList> => this.#list(which, signal)
       const list = this.#isPolled ? await ask(selector) : undefined
       const all = wider === undefined ? undefined : await ask(wider)
-      if (signal.aborted) return
+      if (signal.aborted || this.#mustListAgain) return
       this.#polls++
       if (list !== undefined) this.#take(list)
       const members = this.#members

@@ -511,6 +511,27 @@ t.test('of a large zone who is doubted is asked for soon', async t => {
   t.equal(names(world).length, 26, 'many are one list')
 })
 
+t.test('who is found gone while all are listed does not come back by that list', async t => {
+  const world = await makeWorld(t)
+  await noConfig(world.kube)
+  const many = Array.from({ length: 30 }, (_, i) => nodeView(`n${i + 1}`))
+  await world.kube.showNodes('name:n1', [many[0]!])
+  await world.kube.showNodes(NOT_MASTER, many)
+  const { known, lists } = world.kube
+  let answer!: () => void
+  world.kube.held = new Promise(resolve => (answer = resolve))
+  while (known.length === 0) await world.clock.advance(1_000)
+  world.kube.lookVersion = '40'
+  lists.set(NOT_MASTER, many.slice(0, 29))
+  world.stage.doubt('n30')
+  await world.clock.advance(3_000)
+  t.equal(names(world).length, 29)
+  answer()
+  await world.clock.advance(1)
+  t.equal(names(world).length, 29)
+  t.strictSame(known.slice(1), ['40'], 'all are listed again, as they are now')
+})
+
 t.test('in a zone that is watched nobody needs to be doubted', async t => {
   const world = await makeWorld(t)
   await noConfig(world.kube)
