@@ -16,6 +16,7 @@ import {
   WITH_OWN_TAINT,
   WITH_VOUCH_TAINT,
 } from './rows.js'
+import { playKeep } from './keep-rows.js'
 import { playMutants } from './mutants.js'
 import { playOwnCheck } from './own-check.js'
 import { patchPolicy } from './policies.js'
@@ -145,6 +146,9 @@ export const runConfine = async (
   await patchPolicy(plane, `${AGENT}-nodes`, '/spec/variables/0/expression', "['example.com/dead:NoExecute']") // prettier-ignore
   await playChanged(seams, 'with example.com/dead:NoExecute in ownTaints', WITH_OWN_TAINT)
   await plane.kubectl(['apply', '-k', 'deploy/base'])
+  const kept = ['vouch-taint', 'keep'].map(name => `deploy/components/${name}`)
+  const keep = { resources: ['deploy/base'], components: kept }
+  await playKeep({ ...seams, bed }, kustomization(join(plane.dir, 'keep'), keep))
   await playWebhook(seams, bed)
   await playBridge(seams, bed)
   await playRenamed(seams)

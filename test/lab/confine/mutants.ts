@@ -14,6 +14,8 @@ const WEAKER: readonly (readonly [variable: string, from: string, to: string])[]
   ['stamps', "m.?subresource.orValue('') == variables.part", 'true'],
   ['latest', "duration('2s')", "duration('10s')"],
   ['latest', "duration('2s')", "duration('0s') - duration('10s')"],
+  ['isMerged', '>= 10', '>= 0'],
+  ['isMerged', '>= 10', '>= 100'],
   ['isOwn', 'variables.writer == request.name', 'false'],
   ['isOwn', 'variables.writer == request.name', 'true'],
   ['oldForeign', "!(t.key.startsWith('edge-health/')", "(t.key.startsWith('edge-health/')"],

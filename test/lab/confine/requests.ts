@@ -107,6 +107,15 @@ export const entry = (
   ...{ fieldsType: 'FieldsV1', fieldsV1: { 'f:spec': { 'f:renewTime': {} } } },
 })
 
+/** Another entry beside those that are there: the first one's, as the apiserver's for what it has merged. */
+export const ancient = (path: string, change: Given = {}): Sent =>
+  patch(path, JSON_PATCH, [
+    { op: 'copy', from: '/metadata/managedFields/0', path: '/metadata/managedFields/0' },
+    ...Object.entries({ manager: 'ancient-changes', ...change }).map(([key, value]) => ({
+      ...{ op: 'replace', path: `/metadata/managedFields/0/${key}`, value },
+    })),
+  ])
+
 const CONFIG_MAPS = '/api/v1/namespaces/edge-system/configmaps'
 export const configMap = (name: string): Sent => ({
   ...{ method: 'POST', path: CONFIG_MAPS },

@@ -2,6 +2,7 @@
 // The table of writes: who, what, and what must become of it.
 import type { Before, Sent, Writer } from './bed.js'
 import {
+  ancient,
   APPLY,
   condition,
   configMap,
@@ -95,6 +96,7 @@ const ALLOWED: readonly Row[] = [
   ['a patch of its own Node that changes nothing', 'plain', () => metadata('writer', {})],
   ['an Event about a Node', 'plain', (_: string, now: number) => event('Node', 'edge-health-agent', 'writer', now)],
   ['a Node is read', 'plain', (n: string) => ({ method: 'GET', path: `${NODES}/${n}` })],
+  ['a Node that many wrote is marked dead', 'busy', dead],
   ['a write without a word of time by a dry run', 'plain', (n: string) => metadata(n, { annotations: { nodeunhealth: 'yes' } }, `${MANAGER}&dryRun=All`)],
 ].map(([what, before, make]) => ({ what, before, refusedBy: 'nobody', sends: one(make as never) }) as Row) // prettier-ignore
 
@@ -165,6 +167,9 @@ const REFUSED_NODES = refused('agent-nodes', [
   ['marks go as another field manager', n => marks(n, { annotations: { nodeunhealth: null } }, 'fieldManager=other'), 'condemned'],
   ['as no field manager', (n, now) => dead(n, now, 'pretty=true')],
   ['managedFields of another', n => metadata(n, { managedFields: [{ ...entry('Update', '', 'other'), apiVersion: 'v1', fieldsV1: { 'f:metadata': { 'f:labels': {} } } }] })],
+  ["managedFields as the apiserver's own", n => ancient(`${NODES}/${n}`)],
+  ['… of 2099', n => ancient(`${NODES}/${n}`, { time: FAR })],
+  ['… of 2099, of a Node that many wrote', n => operations(n, { op: 'test', path: '/metadata/managedFields/0/manager', value: 'ancient-changes' }, { op: 'replace', path: '/metadata/managedFields/0/time', value: FAR }), 'busy'],
   ['server-side apply', (n, now) => patch(`${NODES}/${n}/status`, APPLY, { apiVersion: 'v1', kind: 'Node', metadata: { name: n }, status: { conditions: peerHealth(now, 'True', 'PeersReachNode') } }, `${MANAGER}&force=true`)],
 ]) // prettier-ignore
 
@@ -198,6 +203,8 @@ const REFUSED_LEASES = refused('agent-leases', [
   ['2099 with a forged stamp of this very kind', n => lease(n, { metadata: { managedFields: [entry('Update', '')] }, spec: { renewTime: micro(Date.parse(FAR)) } })],
   ['2099 as another manager, with its forged stamp', n => lease(n, { metadata: { managedFields: [entry('Update', '', 'other')] }, spec: { renewTime: micro(Date.parse(FAR)) } }, 'fieldManager=other')],
   ['2099 as no manager', n => renew(n, micro(Date.parse(FAR)), 'pretty=true')],
+  ["a Lease's managedFields as the apiserver's own", n => ancient(`${LEASES}/${n}`)],
+  ['… of 2099', n => ancient(`${LEASES}/${n}`, { time: FAR })],
   ['managedFields are taken away', n => lease(n, { metadata: { managedFields: [{}] } })],
 ]) // prettier-ignore
 
