@@ -115,8 +115,13 @@ export class Observer {
   async readAudit(): Promise<void> {
     for (const one of await this.#audit.next()) {
       if (one.code >= 400 || !/^(get|list|watch)$/.test(one.verb)) this.asked.push(one)
-      if (one.wall >= this.warmSince) this.tallies.add(one)
+      if (one.wall >= this.warmSince && !this.isFaultOfOther(one)) this.tallies.add(one)
     }
+  }
+
+  /** Another version asked for what no apiserver has. That shows a fault which it has, and nothing of rights. */
+  isFaultOfOther({ by, code }: Asked): boolean {
+    return code === 405 && this.#zone.some(node => node.name === by && node.isOther)
   }
 
   /** The nodes on which this service has ready endpoints. */

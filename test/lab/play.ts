@@ -57,6 +57,7 @@ class Play {
   #heardFrom: number
   #broken: string | undefined
   readonly #trafficFrom: ZoneReading | undefined
+  #faultsOfOther = 0
   /** Since the last fault. */
   readonly #patience = new FairTime()
 
@@ -104,12 +105,20 @@ class Play {
       claims: this.#claims,
       moments: this.#moments.toSorted((a, b) => a.at - b.at),
       stretches: this.#stretches,
-      notes: [...(this.#cell.notes?.(this.#roles, this.#lab) ?? []), ...this.#patience.notes],
+      notes: [...this.#ownNotes, ...this.#patience.notes],
       lanes: this.#cell.lanes?.(this.#roles, this.#lab, this.#startedAt) ?? [],
       units: this.#cell.units?.(this.#roles, this.#lab, this.#startedAt) ?? [],
       traffic: this.#traffic,
       logs: ok ? [] : this.#logs(),
     }
+  }
+
+  get #ownNotes(): readonly string[] {
+    const notes = this.#cell.notes?.(this.#roles, this.#lab) ?? []
+    const count = this.#faultsOfOther
+    return count === 0
+      ? notes
+      : [...notes, `the other version asked for what no apiserver has, ${count} times`]
   }
 
   get #traffic(): readonly NodeTraffic[] {
@@ -197,7 +206,12 @@ class Play {
 
   #hearAsked(asked: Asked): void {
     const at = Math.round(asked.wall - this.#startedWall)
-    if (isForbidden(asked) && asked.wall >= this.#lab.observer.warmSince) {
+    const { observer } = this.#lab
+    if (observer.isFaultOfOther(asked)) {
+      this.#faultsOfOther++
+      return
+    }
+    if (isForbidden(asked) && asked.wall >= observer.warmSince) {
       this.#break(
         `denied (${asked.code}): ${asked.verb} ${asked.path} by ${asked.by}: ${asked.message}`,
       )
