@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, Leases and tokens of every kind on a real apiserver, and requests with them.
+import { sleep, systemClock } from '../../../core/clock.js'
 import type { Json } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 
@@ -13,7 +14,7 @@ export type Before =
   | 'silent'
   | 'condemned'
   | 'vouched'
-  /** So many managers wrote it that the apiserver merges the oldest. */
+  /** So many managers wrote it and its Lease that the apiserver merges the oldest. */
   | 'busy'
 
 /** Whose token a write goes with. */
@@ -145,11 +146,18 @@ export class Bed {
     const patch = { status: statusBody(before) }
     await admin.patch(`${NODES}/${name}/status`, 'strategic-merge', patch, this.#signal)
     await admin.post(LEASES, leaseBody(name), this.#signal)
-    for (let i = 0; before === 'busy' && i < MANAGERS; i++) {
-      const labels = { metadata: { labels: { [`by-${i}`]: 'x' } } }
-      await admin.patch(`${NODES}/${name}?fieldManager=by-${i}`, 'merge', labels, this.#signal)
-    }
+    if (before === 'busy') await this.#makeBusy(name)
     return (made['metadata'] as { uid: string }).uid
+  }
+
+  /** The first is the last that is merged: its time is not that of the next. */
+  async #makeBusy(name: string): Promise<void> {
+    for (let i = 0; i < MANAGERS; i++) {
+      const labels = { metadata: { labels: { [`by-${i}`]: 'x' } } }
+      for (const path of [NODES, LEASES])
+        await this.#plane.admin.patch(`${path}/${name}?fieldManager=by-${i}`, 'merge', labels, this.#signal) // prettier-ignore
+      if (i === 0) await sleep(systemClock, 1_100, this.#signal)
+    }
   }
 
   /** A new Node. @returns its name. */

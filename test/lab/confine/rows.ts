@@ -97,6 +97,7 @@ const ALLOWED: readonly Row[] = [
   ['an Event about a Node', 'plain', (_: string, now: number) => event('Node', 'edge-health-agent', 'writer', now)],
   ['a Node is read', 'plain', (n: string) => ({ method: 'GET', path: `${NODES}/${n}` })],
   ['a Node that many wrote is marked dead', 'busy', dead],
+  ['a Lease that many wrote is renewed', 'busy', (n: string, now: number) => renew(n, micro(now))],
   ['a write without a word of time by a dry run', 'plain', (n: string) => metadata(n, { annotations: { nodeunhealth: 'yes' } }, `${MANAGER}&dryRun=All`)],
 ].map(([what, before, make]) => ({ what, before, refusedBy: 'nobody', sends: one(make as never) }) as Row) // prettier-ignore
 
@@ -228,6 +229,9 @@ const REFUSED_STEPS: readonly Row[] = [
   forgeFirst('a forged stamp first, then 2099 by server-side apply', applied),
 ]
 
+/** Writes about others, of which the token's own Node is no part. */
+const OF_OTHERS = ['a Node is marked dead', 'a Lease is renewed']
+
 const REFUSED_TOKENS: readonly Row[] = [
   ...refused('agent-nodes', [['a Node is marked dead', dead]], 'agent, unbound'),
   ...refused('agent-leases', [['a Lease is renewed', (n, now) => renew(n, micro(now))]], 'agent, unbound'),
@@ -236,6 +240,11 @@ const REFUSED_TOKENS: readonly Row[] = [
   ...refused('agent-nodes', [['its own Node is marked dead', (_, now) => dead('writer', now)]], 'agent, bound to the Node'),
   ...refused('agent-leases', [["its own node's Lease", (_, now) => renew('writer', micro(now))]], 'agent, bound to the Node'),
   ...refused('agent-nodes', [['the identity of the new Node', () => metadata('again', { annotations: { [IDENTITY]: 'key' } })]], 'agent of an earlier Node'),
+  ...refused('agent-leases', [['the Lease of the new Node', (_, now) => renew('again', micro(now))]], 'agent of an earlier Node'),
+  // A policy has the uid in the token, and no way to ask for the Node of that name but where that is what is written. The token
+  // ends with its Pod, which whoever deletes a Node must delete, too: docs/security.md, What remains.
+  { what: 'an Event about a Node', refusedBy: 'nobody', by: 'agent of an earlier Node', sends: one((_, now) => event('Node', 'edge-health-agent', 'again', now)) },
+  ...ALLOWED.filter(({ what }) => OF_OTHERS.includes(what)).map(row => ({ ...row, by: 'agent of an earlier Node' as const })),
 ] // prettier-ignore
 
 const REFUSED_EVENTS = refused('agent-events', [
