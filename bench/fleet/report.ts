@@ -55,24 +55,34 @@ const whysText = (relists: Counts): string => {
   return whys.length === 0 ? '' : ` (${whys.map(([why, count]) => `${count} × ${why}`).join(', ')})`
 }
 
+/**
+ * Lists of an occasion for which no watch had been answered that its version is forgotten.
+ * @param before what came before it, of the same clients: one may ask for its list a while after that answer
+ */
+const needlessOf = (measured: Measured, before: readonly Measured[]): number => {
+  const expiredOf = ({ relists = {} }: Measured): number => relists[EXPIRED] ?? 0
+  const left = before.reduce((sum, one) => Math.max(0, sum + expiredOf(one) - one.afterWatch), 0)
+  return measured.afterWatch - expiredOf(measured) - left
+}
+
 /** What our own clients must not do. */
-export const faultsOf = (all: readonly Measured[]): readonly string[] =>
-  all
-    .filter(({ program }) => program === 'edge-health')
-    .flatMap(measured => {
-      const { occasion, counts, relists = {}, afterWatch, guesses } = measured
-      const found: string[] = []
-      const needless = afterWatch - (relists[EXPIRED] ?? 0)
-      if (needless > 0)
-        found.push(`${occasion}: ${needless} lists that a watch could resume${whysText(relists)}`)
-      if (guesses > 0)
-        found.push(`${occasion}: ${guesses} lists of a version that the client cannot know`)
-      const anyState = counts['list of any state'] ?? 0
-      if (occasion !== 'start' && anyState > 0)
-        found.push(`${occasion}: ${anyState} lists that may go back in time`)
-      // Nodes have their agents' keys, and nobody judges anybody.
-      const writes = counts.write ?? 0
-      if (writes > 0)
-        found.push(`${occasion}: ${writes} writes of clients that have nothing to write`)
-      return found
-    })
+export const faultsOf = (all: readonly Measured[]): readonly string[] => {
+  const ours = all.filter(({ program }) => program === 'edge-health')
+  return ours.flatMap((measured, i) => {
+    const { occasion, counts, relists = {}, guesses } = measured
+    const found: string[] = []
+    const needless = needlessOf(measured, ours.slice(0, i))
+    if (needless > 0)
+      found.push(`${occasion}: ${needless} lists that a watch could resume${whysText(relists)}`)
+    if (guesses > 0)
+      found.push(`${occasion}: ${guesses} lists of a version that the client cannot know`)
+    const anyState = counts['list of any state'] ?? 0
+    if (occasion !== 'start' && anyState > 0)
+      found.push(`${occasion}: ${anyState} lists that may go back in time`)
+    // Nodes have their agents' keys, and nobody judges anybody.
+    const writes = counts.write ?? 0
+    if (writes > 0)
+      found.push(`${occasion}: ${writes} writes of clients that have nothing to write`)
+    return found
+  })
+}

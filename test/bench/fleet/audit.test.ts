@@ -145,13 +145,31 @@ t.test('nothing was asked', async t => {
   t.ok(Number.isNaN(figures.spreadS))
 })
 
+const measured = (more: Partial<Measured>): Measured => ({
+  ...{ program: 'edge-health', occasion: 'restart', counts: {}, refused: {}, perSecond: [] },
+  ...{ afterWatch: 0, unheard: 0, guesses: 0, peak: 0, spreadS: NaN, relists: {} },
+  ...{ sentBytes: 0, receivedBytes: 0, serverCpuS: 0, clientsCpuS: 0 },
+  ...more,
+})
+
+t.test('a list may come in the occasion after the one that made it necessary', async t => {
+  const expired = (count: number) => ({ relists: { 'status 410': count } })
+  const occasions = [
+    measured({ afterWatch: 3, ...expired(5) }),
+    measured({ occasion: 'outage', afterWatch: 4, ...expired(1) }),
+  ]
+  t.match(faultsOf(occasions), [/^outage: 1 lists/])
+  t.strictSame(faultsOf([occasions[0]!, { ...occasions[1]!, afterWatch: 3 }]), [])
+  const others = { ...occasions[0]!, program: 'client-go' as const }
+  t.match(faultsOf([others, occasions[1]!]), [/^outage: 3 lists/], 'of the same clients')
+  t.match(
+    faultsOf([measured({ afterWatch: 9 }), { ...occasions[1]!, ...expired(4) }]),
+    [/^restart: 9/],
+    'what was too much before counts once',
+  )
+})
+
 t.test('what clients of ours must not do', async t => {
-  const measured = (more: Partial<Measured>): Measured => ({
-    ...{ program: 'edge-health', occasion: 'restart', counts: {}, refused: {}, perSecond: [] },
-    ...{ afterWatch: 0, unheard: 0, guesses: 0, peak: 0, spreadS: NaN, relists: {} },
-    ...{ sentBytes: 0, receivedBytes: 0, serverCpuS: 0, clientsCpuS: 0 },
-    ...more,
-  })
   const relists = { 'status 410': 3 }
   const table: [what: string, measured: Partial<Measured>, faults: readonly RegExp[]][] = [
     ['a list that had to be', { afterWatch: 3, relists }, []],
