@@ -45,7 +45,7 @@ A run is invalid, and the exit code 1, when the world used more than 70 % of its
 nice used more than a fifth of the agent's, when a message was refused or lost, when a member was not proved, or when not
 all packets were counted.
 N=10, 100 and 1000 have bars in the default profile. The exit code is 1, too, when one of bytes is missed. Those of CPU and memory
-depend on the machine: they are only printed.
+depend on the machine: they are only printed. The bar of the cloud link wants 12 minutes: less makes a day of what comes at a start.
 `
 
 const isWorld = process.argv[2] === AS_WORLD
