@@ -145,8 +145,9 @@ export class StoreProgress {
    * way, or another follower may have found the older store
    */
   #isBehind(version: string, before = 0n): boolean {
-    const present = versionNumber(version)
-    return present !== undefined && present < before && present < (this.#newest ?? 0n)
+    const [present, newest] = [versionNumber(version), this.#newest]
+    if (present === undefined || newest === undefined) return false
+    return present < before && present < newest
   }
 
   /**
