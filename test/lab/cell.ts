@@ -105,6 +105,8 @@ export interface Cell {
   readonly least: number
   /** And no more than this. */
   readonly most?: number
+  /** The control plane must be this patient with a silent node; without it any patience will do. */
+  readonly leastGraceMs?: number
   /** It needs this profile's periods and grace times; without it is played with any. */
   readonly profile?: LabOptions['profile']
   /** It needs agents with one of these `--identity`; without it is played with any. */

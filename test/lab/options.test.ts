@@ -72,6 +72,9 @@ t.test('a zone gets the cells that fit it', async t => {
     message: /needs --identity prefer or require, got off/,
   })
   t.equal(parseLabOptions(['superedge', '--agent', process.execPath]).identity, 'prefer')
+  t.notOk(namesFor().includes('webhook-kept'), 'peers must be faster than the control plane')
+  t.ok(namesFor('--grace', '20').includes('webhook-kept'))
+  t.throws(named('--cells', 'webhook-kept'), { message: /needs --grace 20 or more, got 12/ })
   t.notOk(namesFor().includes('upgrade'), 'it needs a second version')
   t.ok(namesFor('--other', process.execPath).includes('upgrade'))
   t.throws(named('--cells', 'upgrade'), { message: /upgrade needs --other WHICH/ })

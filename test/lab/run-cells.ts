@@ -22,13 +22,15 @@ import { FairTime } from './slowness.js'
 /** Why a cell cannot be played in such a zone; undefined when it can. */
 const refusal = (
   cell: Cell,
-  { nodes, profile, identity, other }: LabOptions,
+  { nodes, profile, identity, other, graceMs }: LabOptions,
 ): string | undefined => {
-  const { name, least, most = Infinity, identities = IDENTITIES } = cell
+  const { name, least, most = Infinity, identities = IDENTITIES, leastGraceMs = 0 } = cell
   if (nodes < least) return `the cell ${name} needs --nodes ${least} or more, got ${nodes}`
   if (nodes > most) return `the cell ${name} needs --nodes ${most} or fewer, got ${nodes}`
   if (cell.profile !== undefined && cell.profile !== profile)
     return `the cell ${name} needs --profile ${cell.profile}, got ${profile}`
+  if (graceMs < leastGraceMs)
+    return `the cell ${name} needs --grace ${leastGraceMs / 1_000} or more, got ${graceMs / 1_000}`
   if (!identities.includes(identity))
     return `the cell ${name} needs --identity ${identities.join(' or ')}, got ${identity}`
   if (cell.needsOther === true && other === undefined) return `the cell ${name} needs --other WHICH`
