@@ -2,7 +2,7 @@
 import {
   createPrivateKey,
   createPublicKey,
-  generateKeyPairSync,
+  randomBytes,
   sign,
   verify,
   type KeyObject,
@@ -97,16 +97,27 @@ const build = (json: NodeKeysJson): NodeKeys => {
   }
 }
 
-const generate = (kind: 'ed25519' | 'x25519'): KeyPart => {
-  const { privateKey } =
-    kind === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('x25519')
-  const { x = '', d = '' } = privateKey.export({ format: 'jwk' })
-  return { x, d }
+/** What stands before the 32 bytes of a private key (RFC 8410, section 7). */
+const PKCS8 = {
+  Ed25519: Buffer.from('302e020100300506032b657004220420', 'hex'),
+  X25519: Buffer.from('302e020100300506032b656e04220420', 'hex'),
+} as const
+
+/**
+ * Any 32 bytes are a private key of these curves. `generateKeyPairSync` of Node.js 20 stands still for ever where garbage is
+ * collected while its key is exported: the finished job waits for the lock of the key, which the export holds.
+ */
+const generate = (crv: Curve): KeyPart => {
+  const secret = randomBytes(32)
+  const pkcs8 = Buffer.concat([PKCS8[crv], secret])
+  const key = createPublicKey(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }))
+  const { x = '' } = key.export({ format: 'jwk' })
+  return { x, d: secret.toString('base64url') }
 }
 
 /** New keys. */
 export const generateNodeKeys = (): NodeKeys =>
-  build({ ed25519: generate('ed25519'), x25519: generate('x25519') })
+  build({ ed25519: generate('Ed25519'), x25519: generate('X25519') })
 
 /**
  * What `toJson` gave.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { generateNodeKeys, makeVerifier } from '../../../agent/identity/node-keys.js'
+import { generateNodeKeys, makeVerifier, readNodeKeys } from '../../../agent/identity/node-keys.js'
 
 const WORDS = Buffer.from('what the node says')
 
@@ -21,5 +21,20 @@ t.test(
     for (let i = 0; i < 3; i++) t.ok(isRight(0, 0), 'asked again and again')
     t.notOk(nodes[0]!.verify(WORDS, nodes[0]!.signature.subarray(1)), 'a signature is 64 bytes')
     t.notOk(makeVerifier(Buffer.alloc(32, 255))(WORDS, nodes[0]!.signature), 'no key at all')
+  },
+)
+
+t.test(
+  'keys that are made while garbage is collected belong together, and none waits for ever',
+  t => {
+    const seen = new Set<string>()
+    for (let i = 0; i < 5_000; i++) {
+      const keys = generateNodeKeys()
+      const { ed25519, x25519 } = keys.toJson()
+      for (const { d } of [ed25519, x25519]) seen.add(d)
+      if (i % 100 === 0) readNodeKeys(keys.toJson())
+    }
+    t.equal(seen.size, 10_000)
+    t.end()
   },
 )
