@@ -4,7 +4,7 @@ import { areConfined, type Asked, tallyText, WriteTallies } from './audit.js'
 
 const asked = (account: string, verb: string, code: number, path = '/api/v1/nodes/n1'): Asked => ({
   ...{ account, verb, code, path, by: 'n1', resource: 'nodes', name: 'n1' },
-  ...{ message: '', wall: 0, body: undefined },
+  ...{ message: '', wall: 0, body: undefined, client: 'edge-health-bite' },
 })
 const DRY = '/api/v1/nodes/n1?dryRun=All'
 
@@ -59,6 +59,12 @@ t.test('a dry run that changes nothing is no forbidden write', async t => {
     { ...asked('agent', 'patch', 403, DRY), body: { spec: {} } },
   )
   t.match(all, [{ tried: 2, letThrough: 1 }])
+})
+
+t.test('nor is that of a controller of grids, which tries what it is about to write', async t => {
+  const tried = asked('edge-health-grids', 'patch', 403, DRY)
+  const { all } = tallied(tried, { ...tried, code: 200, client: 'edge-health-grids' })
+  t.match(all, [{ tried: 1, letThrough: 0 }])
 })
 
 t.test('an account is confined when it was tried, and nothing was let through', async t => {

@@ -7,19 +7,11 @@ import { clientOf, rawType, until } from '../../testkit/kube/raw-objects.js'
 import { GridStage } from '../../testkit/kube/grid-stage.js'
 import { installCrds, readCrds } from '../../testkit/kube/grid-crds.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
+import { installAccount } from './grids/account.js'
 
 const never = new AbortController().signal
 const FOLDER = 'deploy/components/grids'
 const SERVICES = { group: '', version: 'v1', resource: 'services' }
-
-/** The account as it is shipped, with its rights and what confines it. @returns a token of it */
-const installAccount = async (plane: ControlPlane): Promise<string> => {
-  await plane.kubectl(['create', 'namespace', 'edge-system'])
-  for (const file of ['rbac.yaml', 'policies.yaml'])
-    await plane.kubectl(['apply', '-f', `${FOLDER}/${file}`])
-  const token = await plane.kubectl(['-n', 'edge-system', 'create', 'token', 'edge-health-grids'])
-  return token.trim()
-}
 
 const service = (name: string, metadata: object = {}): Record<string, unknown> => ({
   apiVersion: 'v1',
@@ -120,6 +112,7 @@ export const runGridRows = async (
 ): Promise<boolean> => {
   const server = { url: plane.url, token: plane.adminToken, ca: plane.ca }
   const admin = clientOf(server, 'kubectl')
+  await plane.kubectl(['create', 'namespace', 'edge-system'])
   const token = await installAccount(plane)
   const account = clientOf({ ...server, token }, 'edge-health-grids')
   await installCrds(admin, readCrds(`${FOLDER}/crds.yaml`))

@@ -11,6 +11,7 @@ import { runConfine } from './confine/confine.js'
 import { runBridge } from './bridge/scene.js'
 import { runConformance } from './conformance.js'
 import { binariesIn } from '../../testkit/control-plane/programs.js'
+import { auditPolicy, OWN_ACCOUNTS } from '../../testkit/control-plane/flags.js'
 import { type ControlPlane, makeControlPlane } from '../../testkit/control-plane/control-plane.js'
 import type { Played } from './cell.js'
 import { runGridRows } from './grid-rows.js'
@@ -18,7 +19,7 @@ import { runTakeover } from './grids/takeover.js'
 import { Newcomer } from './newcomer/newcomer.js'
 import { runNames } from './names/names.js'
 import { openLab } from './open-lab.js'
-import { areConfined, tallyText } from './audit.js'
+import { audited, sayTallies } from './confine/audited.js'
 import { type Figure, figuresOf } from './figures.js'
 import { writeReport } from './report.js'
 import { type LabOptions, parseLabOptions } from './options.js'
@@ -48,6 +49,8 @@ const crashed = (what: string): void => {
   trouble.push(what)
 }
 
+const how = { say, signal: stop.signal }
+
 const meter = process.env['LAB_METER']
 
 const parts = {
@@ -69,7 +72,7 @@ const withApi = async (
 ): Promise<boolean> => {
   const plane = await makeControlPlane({
     ...parts,
-    ...{ admission, serverFlags },
+    ...{ admission, serverFlags, auditPolicy: auditPolicy(OWN_ACCOUNTS) },
     users: [],
     graceMs: undefined,
     onCrash: ({ title }, lines) => {
@@ -134,10 +137,8 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   }
   const failed = results.filter(played => !played.ok).length
   const writes = lab.observer.tallies.all
-  const isConfined = areConfined(writes)
+  const isConfined = sayTallies(writes, say)
   const ok = failed + trouble.length === 0 && isConfined
-  for (const tally of writes) say(`audit log: ${tallyText(tally)}`)
-  if (!isConfined) say('NOT OK: no write of ours may be refused, each account must be tried, and nothing let through') // prettier-ignore
   for (const figure of figuresOf(results)) sayFigure(figure, options)
   if (options.report !== undefined) {
     const [cpu] = cpus()
@@ -207,9 +208,13 @@ const main = async (): Promise<boolean> => {
     case 'chart':
       return withApi(plane => runChart({ plane, script }, say, stop.signal))
     case 'bridge':
-      return withApi(plane => runBridge(plane, say, stop.signal))
+      return withApi(plane =>
+        audited(plane, 'bridge', how, () => runBridge(plane, say, stop.signal)),
+      )
     case 'takeover':
-      return withApi(plane => runTakeover({ plane, script }, say, stop.signal))
+      return withApi(plane =>
+        audited(plane, 'grids', how, () => runTakeover({ plane, script }, say, stop.signal)),
+      )
     case 'kubectl':
       return withApi(plane => runKubectl({ plane, say, script, signal: stop.signal }))
     case 'grid-rows':
@@ -222,7 +227,9 @@ const main = async (): Promise<boolean> => {
     case 'admission': {
       const { cells: chosen } = options
       const act = (plane: ControlPlane) =>
-        runAdmission({ plane, script, say, cells: chosen }, stop.signal)
+        audited(plane, 'webhook', how, () =>
+          runAdmission({ plane, script, say, cells: chosen }, stop.signal),
+        )
       return withApi(act, [], SERVER_FLAGS)
     }
     case 'newcomer':

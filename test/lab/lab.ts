@@ -10,9 +10,11 @@ import type { WebhookReplicas } from './admission/replicas.js'
 import {
   accountTokens,
   askWith,
+  isComponentFree,
   untilConfined,
   whoIsFree,
   type AccountTokens,
+  type Component,
 } from './confine/bite.js'
 import type { LabNode, Vouch } from './lab-node.js'
 import { type Link, type Namespace, type Rule, ruleArguments, setCable } from './network.js'
@@ -134,6 +136,17 @@ export class Lab {
     await this.props.renewShop(node, signal)
   }
 
+  /** Wait until the policies of a component's account are in force; until then the audit log does not count. */
+  async confined(account: Component): Promise<void> {
+    const { signal } = new AbortController()
+    const look = () => isComponentFree(this.plane, account, signal)
+    this.observer.warmSince = Infinity
+    await untilConfined(look, signal)
+    this.observer.warmSince = Date.now()
+    // Once more, now that it counts.
+    await look()
+  }
+
   /** Which of our accounts could write what is not its job, in words: must be none. */
   whoIsFree(signal: AbortSignal): Promise<readonly string[]> {
     return whoIsFree(askWith(this.plane, this.#accounts!, signal), this.names[0]!)
@@ -245,6 +258,7 @@ export class Lab {
     const folder = writeKustomization(join(this.plane.dir, 'deployed'), components)
     await this.plane.kubectl(['apply', '-k', folder])
     if (!components.includes('webhook')) return
+    await this.confined('webhook')
     await this.webhook.open()
     await this.webhook.start(1)
   }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Binaries } from '../../testkit/control-plane/programs.js'
 import type { ServingPair } from '../../testkit/control-plane/certificates.js'
+import { auditPolicy, OWN_ACCOUNTS } from '../../testkit/control-plane/flags.js'
 import { makeControlPlane, type ControlPlane } from '../../testkit/control-plane/control-plane.js'
 import { CONTROLLER_FLAGS, SERVER_FLAGS, WebhookReplicas } from './admission/replicas.js'
 import { allowBite } from './confine/bite.js'
@@ -55,6 +56,7 @@ export const openLab = async (
     ...{ binaries, dir, serving, users, onCrash: crashed },
     graceMs: options.graceMs,
     ...{ serverFlags: SERVER_FLAGS, controllerFlags: CONTROLLER_FLAGS },
+    auditPolicy: auditPolicy(OWN_ACCOUNTS),
   })
   try {
     const [network] = await Promise.all([openNetwork(options.nodes), plane.start(signal)])

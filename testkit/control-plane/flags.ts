@@ -23,6 +23,13 @@ rules:
 /** The ServiceAccount of deploy/base, as the apiserver calls it. */
 export const AGENT_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-agent'
 export const WRAPPER_ACCOUNT = 'system:serviceaccount:edge-system:edge-health-wrapper'
+/** All that deploy/ runs with. */
+export const OWN_ACCOUNTS: readonly string[] = [
+  ...[AGENT_ACCOUNT, WRAPPER_ACCOUNT],
+  ...['webhook', 'bridge', 'grids'].map(
+    name => `system:serviceaccount:edge-system:edge-health-${name}`,
+  ),
+]
 
 const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))}s`
 

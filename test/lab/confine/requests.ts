@@ -121,6 +121,15 @@ export const configMap = (name: string): Sent => ({
   ...{ method: 'POST', path: CONFIG_MAPS },
   body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: name } },
 })
+export const service = (name: string): Sent => ({
+  ...{ method: 'POST', path: `/api/v1/namespaces/default/services?fieldManager=edge-health-grids` },
+  body: { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: 1 }] } },
+})
+/** Of a program that has one in its own namespace. */
+export const ownLease = (name: string): Sent => ({
+  ...{ method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/edge-system/leases' },
+  body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name }, spec: {} },
+})
 export const newNode: Sent = {
   ...{ method: 'POST', path: NODES },
   body: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'new' } },

@@ -6,6 +6,7 @@ import { Child } from '../../../sandbox/child.js'
 import type { Cell, Evidence, Limits, Roles, Step, UnitLane } from '../cell.js'
 import { becomes, each, fault, stays } from '../cells/steps.js'
 import type { Lab } from '../lab.js'
+import { accountFile } from './account.js'
 import { answered, failures, goneSince, hasExactly } from '../wrapper/evidence.js'
 import type { ProxyNode, ProxyPlan } from '../wrapper/proxy-node.js'
 import {
@@ -116,12 +117,14 @@ const startGrids = async (lab: Lab): Promise<void> => {
   const { plane } = lab
   await plane.kubectl(['apply', '--server-side', '-f', 'deploy/components/grids/crds.yaml'])
   await plane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
+  const kubeconfig = await accountFile(plane)
+  await lab.confined('grids')
   const child = new Child({
     title: 'edge-health grids',
     command: process.execPath,
     args: [
       ...[join(process.cwd(), 'dist/edge-health.cjs'), 'grids'],
-      `--kubeconfig=${join(plane.dir, 'kubeconfig')}`,
+      `--kubeconfig=${kubeconfig}`,
       '--status-address=127.0.0.1:51008',
     ],
     env: { PATH: process.env['PATH'] ?? '', HOME: plane.dir },

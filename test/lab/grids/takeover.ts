@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SuperEdge's controller is stopped and ours takes over what it left: the children stay the very same objects.
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import type { Json } from '../../../sandbox/api-client.js'
+import { accountFile, accountPath } from './account.js'
 import { Claims } from '../names/claims.js'
 
 const THEIRS = 'application-grid-controller'
@@ -200,7 +200,7 @@ const managersOf = async (plane: ControlPlane, signal: AbortSignal): Promise<rea
 /** Run `edge-health grids` with these words; its exit code and what it said. */
 const grids = (plane: ControlPlane, script: string, words: readonly string[]) =>
   new Promise<{ readonly code: number; readonly said: string }>(resolve => {
-    const args = [script, 'grids', ...words, `--kubeconfig=${join(plane.dir, 'kubeconfig')}`]
+    const args = [script, 'grids', ...words, `--kubeconfig=${accountPath(plane)}`]
     const env = { PATH: '/usr/bin:/bin', HOME: plane.dir }
     execFile(process.execPath, args, { env, timeout: RUN_LIMIT_MS }, (error, out, err) => {
       const code = error === null ? 0 : Number(error.code ?? 1)
@@ -217,6 +217,7 @@ export const runTakeover = async (
   const claims = new Claims(say)
   plane.runControllers(CONTROLLERS)
   await plane.kubectl(['create', 'namespace', 'edge-system'])
+  await accountFile(plane)
   await plane.kubectl(['apply', '--server-side', '-f', 'deploy/components/grids/crds.yaml'])
   await plane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s'])
   await new Left(plane, signal).make()
