@@ -50,8 +50,10 @@ export class MembersWatch {
   #isPolled = false
   #polls = 0
   #isListing = false
-  /** What is being listed is older than what has been learnt meanwhile. */
+  /** Somebody asked for a list while there was one on its way. */
   #mustListAgain = false
+  /** Who came, moved or went while there was one on its way, which may be older than that. */
+  readonly #learnt = new Map<string, MemberView | undefined>()
   #cancelPoll: () => void = () => undefined
   readonly #lists: ListPoint
   readonly #doubted = new Set<string>()
@@ -109,9 +111,11 @@ export class MembersWatch {
       upsert: member => {
         const before = this.#members?.get(member.name)
         this.#members?.set(member.name, member)
+        if (this.#isListing) this.#learnt.set(member.name, member)
         if (before === undefined || before.address !== member.address) this.#seams.onChange()
       },
       remove: name => {
+        if (this.#isListing) this.#learnt.set(name, undefined)
         if (this.#members?.delete(name) !== true) return
         this.#seams.onChange()
         if (this.#plan.wider !== undefined) this.#poll()
@@ -181,8 +185,6 @@ export class MembersWatch {
         if (member !== undefined) upsert(member)
         else {
           remove(name)
-          // The list may be older than that.
-          if (this.#isListing) this.#poll()
           // If it comes back, it has to be seen as a join.
           if (this.#isPolled) this.#watchJoins()
         }
@@ -206,9 +208,10 @@ export class MembersWatch {
     this.#letEnd(
       this.#pollNow().finally(() => {
         this.#isListing = false
+        this.#learnt.clear()
         if (!this.#mustListAgain || this.#stopping.signal.aborted) return
         this.#mustListAgain = false
-        this.#poll()
+        this.#pollLater(this.#seams.random.below(LIST_WITHIN_MS))
       }),
     )
   }
@@ -221,7 +224,7 @@ export class MembersWatch {
       const ask = (which: string): Promise<MemberList> => this.#list(which, signal)
       const list = this.#isPolled ? await ask(selector) : undefined
       const all = wider === undefined ? undefined : await ask(wider)
-      if (signal.aborted || this.#mustListAgain) return
+      if (signal.aborted) return
       this.#polls++
       if (list !== undefined) this.#take(list)
       const members = this.#members
@@ -234,6 +237,7 @@ export class MembersWatch {
     } catch (error) {
       if (signal.aborted) return
       log.debug('zone not listed', { error: reasonOf(error) })
+      this.#mustListAgain = false
       if (error instanceof KubeStatusError) this.#lists.refused(error.status)
       this.#pollLater(RETRY_MS)
     }
@@ -250,14 +254,20 @@ export class MembersWatch {
 
   #take({ members: list }: MemberList): void {
     const before = this.#members
-    this.#members = byName(list)
-    if (list.length <= this.#plan.watchUpTo * FEWER) {
+    const members = byName(list)
+    for (const [name, member] of this.#learnt) {
+      if (member === undefined) members.delete(name)
+      else members.set(name, member)
+    }
+    this.#members = members
+    if (members.size <= this.#plan.watchUpTo * FEWER) {
       this.#isPolled = false
       this.#letEnd(this.#watching.stop())
       this.#watching = this.#watchAll()
       return
     }
-    const isSame = list.length === before?.size && list.every(({ name }) => before.has(name))
+    const isSame =
+      members.size === before?.size && [...members.keys()].every(name => before.has(name))
     if (!isSame) this.#watchJoins()
     // Refused every time, perhaps for the length of its selector: polls find joins, too.
     else if (this.#watching.status.lists === 0) this.#letEnd(this.#watching.stop())
