@@ -61,6 +61,7 @@ const MEMBERS: ResourceType<MemberView> = {
 const NODE_NOTES: ResourceType<NodeNotes> = {
   ...{ ...CORE, resource: 'nodes' },
   isMetadataOnly: true,
+  userAgent: `${WRITER}-identities`,
   parse: parseNodeNotes,
 }
 const CONFIG_MAPS: ResourceType<DataView> = {

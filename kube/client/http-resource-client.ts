@@ -60,6 +60,10 @@ interface Bearer {
   readonly token: string
 }
 
+/** Who reads it, where that is not the program. */
+const byName = ({ userAgent }: ResourceType<unknown>): Pick<KubeCall, 'userAgent'> =>
+  userAgent === undefined ? {} : { userAgent }
+
 class HttpResourceClient implements ResourceClient {
   readonly #client: KubeClient
   readonly #token: string | undefined
@@ -84,7 +88,8 @@ class HttpResourceClient implements ResourceClient {
   async get<T>(type: ResourceType<T>, of: ObjectName, signal: AbortSignal): Promise<T> {
     const path = resourcePath(type, of)
     // The media type for single objects is that of a watch.
-    return this.#ask({ method: 'GET', path, accept: codecOf(type).accept.watch }, type, signal)
+    const { accept } = codecOf(type)
+    return this.#ask({ method: 'GET', path, accept: accept.watch, ...byName(type) }, type, signal)
   }
 
   async list<T>(
@@ -104,6 +109,7 @@ class HttpResourceClient implements ResourceClient {
       accept: codec.accept.list,
       compressed: true,
       token: this.#token,
+      ...byName(type),
     } as const
     const timeoutMs = this.#options.watch?.answerMs ?? 30_000
     const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }

@@ -19,6 +19,11 @@ export interface ResourceType<T> extends ResourceName {
   /** The server leaves out everything but the metadata of what it answers; not for writes. */
   readonly isMetadataOnly?: boolean
   /**
+   * Who reads it, in the place of the program's name: a cache in front of the server, such as SuperEdge's lite-apiserver, keeps one
+   * list for each name, whatever is selected. Not for watches and writes.
+   */
+  readonly userAgent?: string
+  /**
    * Lists and watches bring what `kubectl get` shows, a hundredth of a Node: `parse` gets a `TableRow`, or the object from
    * a server that makes no Tables. For what is cluster-wide; not for writes.
    */

@@ -4,8 +4,7 @@ import { KubeStatusError } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
-import { UnusableListError } from '../../../kube/client/codec.js'
-import { NOT_ABOUT_VERSION, type ListPoint } from '../../../kube/client/list-point.js'
+import type { ListPoint } from '../../../kube/client/list-point.js'
 import { IDENTITY_ANNOTATION } from '../../identity/annotation.js'
 import { decidePin, type Holder, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
@@ -15,7 +14,7 @@ import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
 import type { ResultStore } from '../../store.js'
 import type { MemberPins } from './member-pins.js'
 import { readPublished } from './own-keys.js'
-import { AGAIN_MS, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
+import { againMs, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
 
 interface MemberReviewsSeams {
   readonly kube: Pick<KubeApi, 'getNodeNotes' | 'listNodeNotes'>
@@ -38,14 +37,26 @@ interface MemberReviewsSeams {
 /** So much metadata that an apiserver compresses it, which it does from 128 kB, and little enough to parse at once. */
 const MOST_LISTED = 64
 
+const portions = (names: readonly NodeName[], size: number): NodeName[][] =>
+  Array.from({ length: Math.ceil(names.length / size) }, (_, i) =>
+    names.slice(i * size, (i + 1) * size),
+  )
+
 type NotesByName = ReadonlyMap<string, NodeNotes>
 
-/** The server has no such list, whenever it is asked. */
-const isAboutList = (error: unknown): boolean =>
-  error instanceof UnusableListError ||
-  (error instanceof KubeStatusError &&
-    error.status < 500 &&
-    ![...NOT_ABOUT_VERSION, 410].includes(error.status))
+/** After so many refused lists in a row Nodes are read one by one until all are due again. */
+const MOST_REFUSED = 3
+
+/** The server does not show what was asked for, however often. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof KubeStatusError && error.status < 500 && error.status !== 429
+
+/** Nodes that are read with one request. */
+export interface Portion {
+  readonly names: readonly NodeName[]
+  /** Requests that it counts as: whatever peers say, only so many Nodes are read because of that. */
+  readonly cost: number
+}
 
 /**
  * Reads the members' Nodes, each when it is due, and decides which keys count as a member's. Several that are due are listed:
@@ -60,8 +71,13 @@ export class MemberReviews {
   readonly #doubtedAt = new Map<NodeName, number>()
   /** Reads of each Node in a row that brought no new keys. */
   readonly #emptyReads = new Map<NodeName, number>()
-  /** Those that no list has: it does not find them by their host's name, or the server does not take such a selector. */
+  /** Those that the last list did not find by their host's name. */
   readonly #unlisted = new Set<NodeName>()
+  /** Those that messages suggest to read, until they are read. */
+  readonly #wanted = new Set<NodeName>()
+  /** Refused reads of each Node in a row. */
+  readonly #refusals = new Map<NodeName, number>()
+  #refusedLists = 0
   /** When all are read although nothing calls for it. */
   #reviewAt = Infinity
   #startedAt = 0
@@ -83,8 +99,9 @@ export class MemberReviews {
   /** These are the other members. */
   follow(names: ReadonlySet<NodeName>): void {
     const { clock, random, pins } = this.#seams
-    const known = [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads, this.#unlisted]
-    for (const entries of known) keepOnly(entries, name => names.has(name))
+    const known = [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads, this.#refusals]
+    for (const entries of [...known, this.#unlisted, this.#wanted])
+      keepOnly(entries, name => names.has(name))
     const now = clock.now()
     if (this.#reviewAt === Infinity) this.#reviewAt = now + random.below(REVIEW_MS)
     // One whose keys are known from disk can wait.
@@ -103,6 +120,7 @@ export class MemberReviews {
     )
     if (due === undefined || due <= soon) return false
     this.#dueAt.set(name, soon)
+    this.#wanted.add(name)
     return true
   }
 
@@ -112,28 +130,32 @@ export class MemberReviews {
     for (const name of this.#dueAt.keys()) if (!pins.has(name)) this.#dueAt.set(name, clock.now())
   }
 
-  /** The members whose Nodes are due, in portions of one request each. */
-  due(now: number): NodeName[][] {
-    if (now >= this.#reviewAt) {
-      this.#reviewAt = now + reviewMs(this.#seams.random)
-      for (const [name, at] of this.#dueAt) this.#dueAt.set(name, Math.min(at, now))
-    }
-    const listed: NodeName[] = []
-    const due: NodeName[][] = []
+  /** The members whose Nodes are due, first those of which no message spoke. */
+  due(now: number): readonly Portion[] {
+    if (now >= this.#reviewAt) this.#beginReview(now)
+    const [listed, wanted, single]: [NodeName[], NodeName[], NodeName[]] = [[], [], []]
     for (const [name, at] of this.#dueAt) {
       if (at > now) continue
-      if (isSelectable(name) && !this.#unlisted.has(name)) listed.push(name)
-      else due.push([name])
+      if (!this.#isListed(name)) single.push(name)
+      else if (this.#wanted.has(name)) wanted.push(name)
+      else listed.push(name)
     }
-    for (let at = 0; at < listed.length; at += MOST_LISTED)
-      due.push(listed.slice(at, at + MOST_LISTED))
-    return due
+    return [
+      ...portions(listed, MOST_LISTED).map(names => ({ names, cost: 1 })),
+      ...portions(wanted, MOST_LISTED).map(names => ({ names, cost: names.length })),
+      ...portions(single, 1).map(names => ({ names, cost: 1 })),
+    ]
   }
 
-  /** Read these Nodes with one request. */
-  async review(names: readonly NodeName[]): Promise<void> {
+  /** Read these Nodes with one request. @returns whether it was sent: all may have left the zone meanwhile */
+  async review(all: readonly NodeName[]): Promise<boolean> {
     const { clock, pins, store, onPins } = this.#seams
-    for (const name of names) this.#dueAt.set(name, clock.now() + AGAIN_MS)
+    const names = all.filter(name => this.#dueAt.has(name))
+    if (names.length === 0) return false
+    for (const name of names) {
+      this.#dueAt.set(name, clock.now() + againMs(this.#refusals.get(name) ?? 0))
+      this.#wanted.delete(name)
+    }
     const nodes = names.length === 1 ? await this.#read(names[0]!) : await this.#list(names)
     const known = names.filter(name => pins.has(name))
     const changed = names.filter(name => {
@@ -141,16 +163,38 @@ export class MemberReviews {
       // It may have left the zone meanwhile.
       return found !== undefined && this.#dueAt.has(name) && this.#take(name, found)
     })
-    if (changed.length === 0) return
-    onPins()
+    if (changed.length > 0) onPins()
     // Their messages were refused until now, so they back off before they send again: ask them instead.
     for (const name of changed) if (known.includes(name)) store.whoHasKeys.emit(name)
+    return true
+  }
+
+  /** All are due, and lists are worth a try again. */
+  #beginReview(now: number): void {
+    this.#reviewAt = now + reviewMs(this.#seams.random)
+    this.#unlisted.clear()
+    this.#refusedLists = 0
+    for (const [name, at] of this.#dueAt) this.#dueAt.set(name, Math.min(at, now))
+  }
+
+  #isListed(name: NodeName): boolean {
+    return this.#refusedLists < MOST_REFUSED && isSelectable(name) && !this.#unlisted.has(name)
   }
 
   async #read(name: NodeName): Promise<NotesByName> {
-    const { kube, ask, lists } = this.#seams
-    const found = await ask(name, signal => kube.getNodeNotes(name, signal))
+    const { kube, clock, ask, lists } = this.#seams
+    const found = await ask(
+      name,
+      signal => kube.getNodeNotes(name, signal),
+      error => {
+        if (!isRefused(error) || !this.#dueAt.has(name)) return
+        const refusals = (this.#refusals.get(name) ?? 0) + 1
+        this.#refusals.set(name, refusals)
+        this.#dueAt.set(name, clock.now() + againMs(refusals))
+      },
+    )
     if (found === undefined) return new Map()
+    this.#refusals.delete(name)
     lists.reached(found.resourceVersion)
     return new Map([[name, found]])
   }
@@ -161,24 +205,28 @@ export class MemberReviews {
       `${names.length} members`,
       signal => kube.listNodeNotes(names, lists.begin(), signal),
       error => {
-        if (isAboutList(error)) this.#leaveOut(names)
-        else if (error instanceof KubeStatusError) lists.refused(error.status)
+        if (isRefused(error)) this.#refusedLists++
+        if (error instanceof KubeStatusError) lists.refused(error.status)
       },
     )
     if (list === undefined) return new Map()
-    lists.listed(list.version)
+    this.#refusedLists = 0
+    if (lists.listed(list.version)) {
+      // The store is another one, or a cache between us and the server keeps old lists: believe only what etcd says.
+      lists.restored()
+      this.#readSoon(names)
+      return new Map()
+    }
     const nodes = new Map(list.nodes.map(node => [node.name, node]))
-    this.#leaveOut(names.filter(name => !nodes.has(name)))
+    const missing = names.filter(name => this.#dueAt.has(name) && !nodes.has(name))
+    for (const name of missing) this.#unlisted.add(name)
+    this.#readSoon(missing)
     return nodes
   }
 
-  /** No list has these: read each alone. */
-  #leaveOut(names: readonly NodeName[]): void {
+  #readSoon(names: readonly NodeName[]): void {
     const now = this.#seams.clock.now()
-    for (const name of names) {
-      this.#unlisted.add(name)
-      if (this.#dueAt.has(name)) this.#dueAt.set(name, now)
-    }
+    for (const name of names) if (this.#dueAt.has(name)) this.#dueAt.set(name, now)
   }
 
   /** @returns whether other keys count now */
@@ -192,7 +240,9 @@ export class MemberReviews {
     )
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
-    this.#dueAt.set(name, now + this.#nextMs(name, decision))
+    // A message that came since the request left may know better.
+    const wantedAt = this.#wanted.has(name) ? this.#dueAt.get(name)! : Infinity
+    this.#dueAt.set(name, Math.min(wantedAt, now + this.#nextMs(name, decision)))
     this.#report(name, decision)
     return this.#carryOut(name, decision)
   }

@@ -8,7 +8,7 @@ import type { ListPoint } from '../../../kube/client/list-point.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { OwnKeys } from './own-keys.js'
-import { AGAIN_MS, reviewMs, wantedAt } from './pace.js'
+import { AGAIN_MS, againMs, reviewMs, wantedAt } from './pace.js'
 
 interface OwnNodeSeams {
   readonly kube: Pick<KubeApi, 'getNodeNotes' | 'patchNode'>
@@ -23,9 +23,6 @@ interface OwnNodeSeams {
   readonly random: Random
   readonly log: Logger
 }
-
-/** Longest pause after refused writes; the first is `AGAIN_MS`, and each is twice the one before. */
-const REFUSED_MS = 600_000
 
 /** Keeps the identity annotation of the own Node: the own keys, or none with `--identity=off`. */
 export class OwnNode {
@@ -117,12 +114,12 @@ export class OwnNode {
     const { clock, log } = this.#seams
     const why = reasonOf(error)
     this.#trouble = `the apiserver refuses the write: ${why}`
-    this.#dueAt = clock.now() + Math.min(REFUSED_MS, AGAIN_MS * 2 ** this.#refusals)
-    if (this.#refusals === 0)
+    this.#refusals++
+    this.#dueAt = clock.now() + againMs(this.#refusals)
+    if (this.#refusals === 1)
       log.warn('the apiserver refuses the identity of the own Node, so nobody knows its keys', {
         ...{ annotation: IDENTITY_ANNOTATION, error: why },
       })
-    this.#refusals++
   }
 
   #allowed(): void {

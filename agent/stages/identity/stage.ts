@@ -122,7 +122,8 @@ class NodeIdentities implements Stage {
     const { clock, apiBackoff } = this.#seams
     const due = Math.min(this.#ownNode.dueAt, this.#members.nextAt)
     if (due === Infinity) return
-    const at = Math.max(due, apiBackoff.readyAt, this.#credit < 1 ? this.#creditAt + APART_MS : 0)
+    const creditAt = this.#credit < 1 ? this.#creditAt + (1 - this.#credit) * APART_MS : 0
+    const at = Math.max(due, apiBackoff.readyAt, creditAt)
     this.#cancel = clock.after(Math.max(0, at - clock.now()), () => {
       this.#running = this.#round().finally(() => {
         this.#running = undefined
@@ -141,10 +142,9 @@ class NodeIdentities implements Stage {
     this.#credit = Math.min(AT_ONCE, this.#credit + (now - this.#creditAt) / APART_MS)
     this.#creditAt = now
     if (this.#ownNode.dueAt <= now) await this.#reviewOwn()
-    for (const names of this.#members.due(now)) {
+    for (const { names, cost } of this.#members.due(now)) {
       if (signal.aborted || !apiBackoff.isReady || this.#credit < 1) return
-      this.#credit--
-      await this.#members.review(names)
+      if (await this.#members.review(names)) this.#credit -= cost
     }
   }
 

@@ -42,6 +42,8 @@ export interface BedOptions {
   readonly others?: readonly NodeName[]
   /** Which Nodes a list has, by its number. May throw in the place of the server. @default those asked for */
   readonly lists?: (names: readonly NodeName[], count: number) => readonly NodeName[]
+  /** Version of each list, by its number. @default 7 */
+  readonly versions?: (count: number) => string
   /** How long reading the folder takes. */
   readonly startMs?: number
   /** What each Node says; undefined: there is none. */
@@ -63,6 +65,7 @@ export const bed = async ({
   startMs = 0,
   others = [OTHER],
   lists = names => names,
+  versions = () => '7',
   notesOf,
 }: BedOptions) => {
   const clock = new FakeClock()
@@ -84,7 +87,7 @@ export const bed = async ({
       const asked = names.map(parseNodeName)
       listed.push({ names: asked, from, at: clock.now() })
       const found = lists(asked, listed.length).map(name => notesOf(name, own))
-      return { nodes: found.filter(notes => notes !== undefined), version: '7' }
+      return { nodes: found.filter(notes => notes !== undefined), version: versions(listed.length) }
     },
     patchNode: async (_name: string, patch: KubePatch) => {
       writes.push(clock.now())
