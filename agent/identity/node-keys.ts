@@ -111,6 +111,7 @@ const generate = (crv: Curve): KeyPart => {
   const secret = randomBytes(32)
   const pkcs8 = Buffer.concat([PKCS8[crv], secret])
   const key = createPublicKey(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }))
+  pkcs8.fill(0)
   const { x = '' } = key.export({ format: 'jwk' })
   return { x, d: secret.toString('base64url') }
 }
