@@ -191,7 +191,13 @@ await part('chart', [lab, 'chart'], 10)
 await part('grids', ['bench/run.mjs', 'grids', '--quick'], 10)
 await part('admission', [lab, 'admission', '--cells', 'nothing,webhook-pods'], 10)
 await part('cells', [lab, ...QUICK, CELLS.join(',')], 15)
-await part('upgrade', [lab, ...UPGRADE, '--cells', 'upgrade'], 15)
+const hasOther =
+  spawnSync('git', ['cat-file', '-e', `${OTHER}^{commit}`], { cwd: root }).status === 0
+if (hasOther) await part('upgrade', [lab, ...UPGRADE, '--cells', 'upgrade'], 15)
+else if (wanted('upgrade')) {
+  console.log(`--- upgrade is left out: this clone has no commit ${OTHER} (git fetch --unshallow)`)
+  total = addCounts(total, { passed: 0, failed: 0, skipped: 1 })
+}
 
 console.log(`all of it took ${since(startedAt)}`)
 process.exitCode = total.failed > 0 ? 1 : 0
