@@ -59,6 +59,14 @@ const CASES: readonly Case[] = [
     ...{ what: 'it is, when the node controller writes twice in a second', isKept: true },
     isTwice: true,
   },
+  {
+    ...{ what: '… and its token stamped it with 2099', isKept: true, by: 'agent', isTwice: true },
+    sends: node => [forged(node, 'edge-health-agent')],
+  },
+  {
+    ...{ what: '… by a word of a minute ago it is not', isKept: false, ageMs: 60_000, by: 'agent' },
+    ...{ isTwice: true, sends: node => [forged(node, 'edge-health-agent')] },
+  },
 ]
 
 /** @returns what is not as it must be */

@@ -224,7 +224,26 @@ const applied = (node: string): Sent =>
     `${MANAGER}&force=true`,
   )
 
+/** First an entry of 2099 as its own, which is there then for others to have that time from. */
+const buried = (node: string): readonly Sent[] => {
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { 'f:foreign': {} } } }
+  const at = { operation: 'Update', apiVersion: 'v1', time: FAR, fieldsType: 'FieldsV1', fieldsV1 }
+  const own = { manager: 'edge-health-agent', ...at }
+  const others = Array.from({ length: 9 }, (_, i) => ({
+    ...{ manager: 'ancient-changes', subresource: `s${i}`, ...at },
+  }))
+  const path = '/metadata/managedFields'
+  return [
+    operations(node, { op: 'add', path: `${path}/-`, value: own }),
+    operations(node, { op: 'replace', path, value: [own, ...others] }),
+  ]
+}
+
 const REFUSED_STEPS: readonly Row[] = [
+  {
+    ...{ what: 'stamps of 2099 under which honest ones are the oldest', refusedBy: 'agent-nodes' },
+    ...{ before: 'busy', sends: buried },
+  },
   forgeFirst('a forged stamp first, then 2099', node => renew(node, micro(Date.parse(FAR)))),
   forgeFirst('a forged stamp first, then 2099 by server-side apply', applied),
 ]
