@@ -371,7 +371,7 @@ export class FakeCluster {
       tryPatch: (part, name, _, signal) =>
         this.#call(caller, { what: `try patch ${part} ${name}`, signal }, () => {
           this.#read(part === 'lease' ? 'lease' : 'node', name)
-          const message = "ValidatingAdmissionPolicy 'x' with binding 'x' denied request"
+          const message = `nodes "${name}" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'x' denied request`
           if (!this.unguarded.includes(part))
             throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message })
         }),

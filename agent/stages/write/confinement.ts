@@ -51,7 +51,8 @@ const PARTS: readonly (readonly [part: TriedPart, what: string])[] = [
  * own Lease pass by which the right to it could be told. A policy names itself (`… is forbidden: ValidatingAdmissionPolicy
  * 'x' with binding 'x' denied request: …`), a bridge the agent; RBAC says `User "x" cannot patch resource "x"`.
  */
-const BY_POLICY = /ValidatingAdmissionPolicy '|: an agent on node \S+ may not /
+const BY_POLICY =
+  /^\S+ "[^"]*" is forbidden: (?:ValidatingAdmissionPolicy '[^']*edge-health-agent-(?:nodes|leases)[^']*' with binding |an agent on node \S+ may not )/
 
 const isByPolicy = (error: unknown): boolean =>
   error instanceof KubeStatusError && isRefusal(error) && BY_POLICY.test(error.said)

@@ -20,6 +20,8 @@ const BY_WEBHOOK = status(
   403,
   'admission webhook "x" denied the request: ValidatingAdmissionPolicy',
 )
+const OF_ANOTHER = status(403, `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'corp-labels' with binding 'corp-labels' denied request: no`) // prettier-ignore
+const IMITATED = status(403, `admission webhook "x" denied the request: nodes "n1" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'x' denied request`) // prettier-ignore
 const BY_BRIDGE = status(403, 'leases.coordination.k8s.io "n1" is forbidden: an agent on node n1 may not patch it: nobody renews the Lease of the own node but its edge') // prettier-ignore
 const HOUR = 3_600_000
 
@@ -66,6 +68,8 @@ t.test('what the answers to the forbidden writes say', async t => {
     ['RBAC refuses all', [BY_RBAC, BY_RBAC, BY_RBAC], 'unknown', /the own Node: .*cannot patch/, 3],
     ['… the status', [yes, BY_RBAC, yes], 'unknown', /its status: .*cannot patch/, 3],
     ['… the Lease', [yes, yes, BY_RBAC], 'unknown', /its Lease: .*cannot patch/, 3],
+    ['another policy refuses', [OF_ANOTHER, yes, yes], 'unknown', /corp-labels/, 3],
+    ['a webhook repeats the words of a policy', [IMITATED, yes, yes], 'unknown', /webhook/, 3],
     ['a webhook refuses', [yes, yes, BY_WEBHOOK], 'unknown', /its Lease: .*webhook/, 3],
     ['a webhook cannot do dry runs', [status(400, ''), yes, yes], 'unknown', /400/, 1],
     ['there is no Lease', [yes, yes, status(404, '')], 'unknown', /its Lease: .*404/, 3],
