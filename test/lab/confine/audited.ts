@@ -28,7 +28,8 @@ export const audited = async (
 ): Promise<boolean> => {
   const { say, signal } = how
   const held = await play()
-  for (const free of await isComponentFree(plane, account, signal)) say(`not confined: ${free}`)
+  const free = await isComponentFree(plane, account, signal)
+  for (const each of free) say(`not confined: ${each}`)
   const log = new AuditLog(plane.auditLog)
   const tallies = new WriteTallies()
   for (const one of await log.next())
@@ -38,5 +39,5 @@ export const audited = async (
         say(`  refused: ${one.verb} ${one.path}: ${one.code} ${one.message}`)
     }
   await log.close()
-  return sayTallies(tallies.all, say) && held
+  return sayTallies(tallies.all, say) && free.length === 0 && held
 }
