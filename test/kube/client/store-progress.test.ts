@@ -165,6 +165,18 @@ t.test('what arrives while the store is asked makes its answer no older', async 
   )
 })
 
+t.test('news that arrive while the store is asked do not hide that it went back', async t => {
+  const { progress, one, two, lists } = make()
+  progress.reached(one, '120')
+  progress.wasAway()
+  one.presentVersion = async () => {
+    progress.reached(two, '130')
+    return '90'
+  }
+  await progress.check(one)
+  t.strictSame(lists(), [1, 1])
+})
+
 t.test('an older store that another one found while it was asked for is listed once', async t => {
   const { progress, one, two, lists } = make()
   progress.wasAway()
