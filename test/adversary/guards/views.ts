@@ -63,7 +63,10 @@ export class ViewGuards {
     }
   }
 
-  /** The link is, or was, broken; or this agent began or joined just now, and has the word of others alone: one is cut off, or blind. */
+  /**
+   * The link is, or was, broken; or this agent has the word of others alone, one of which is cut off, or blind: it began or joined
+   * just now, or packets get lost, so that a round of its own may fail.
+   */
   #isDoubtful(viewer: string, target: Facts, name: string): boolean {
     const { cutAt, begunAt, returned } = this.#facts.of(viewer)
     const isRecent = (at = -Infinity): boolean => this.#facts.now - at < VIEW_MS
@@ -73,7 +76,9 @@ export class ViewGuards {
       this.#facts.members.some(
         other => other.name !== viewer && isRecent(this.#facts.of(other.name).blindAt),
       )
-    return isRecent(Math.max(begunAt, returned.at)) && isMisled()
+    const isAlone =
+      this.#facts.zone.world.network.loss > 0 || isRecent(Math.max(begunAt, returned.at))
+    return isAlone && isMisled()
   }
 
   /** Of one that was cut off from all others together, and from nobody alone, in a zone where most of them can fall. */
