@@ -55,7 +55,6 @@ export const IMAGE_FLAGS: readonly string[] = [
   '--max-semi-space-size=1',
   '--lite-mode',
   '--v8-pool-size=1',
-  '--bytecode-old-age=3',
 ]
 const FIRST_WITHOUT_FLAG = 24
 /**

@@ -91,7 +91,6 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
     'lite-mode',
     'max-semi-space-size',
     'v8-pool-size',
-    'bytecode-old-age',
     'single-threaded',
     'jitless',
   ])
