@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // deploy/components/keep goes by the apiserver's stamp on a write: whether stamps that somebody forged before change that.
 import { mapsAt } from '../../../core/json-at.js'
-import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import type { Bed, Sent } from './bed.js'
+import type { Sent } from './bed.js'
 import { untilSo } from './policies.js'
 import { condition, FAR, iso, JSON_PATCH, NODES, patch } from './requests.js'
-import type { Table } from './table.js'
-
-interface Seams {
-  readonly plane: ControlPlane
-  readonly bed: Bed
-  readonly table: Table
-  readonly say: (line: string) => void
-  readonly signal: AbortSignal
-}
+import type { Scene } from './scene.js'
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
 const KEY = 'node.kubernetes.io/unreachable'
@@ -71,7 +62,7 @@ const CASES: readonly Case[] = [
 
 /** @returns what is not as it must be */
 const troubleOf = async (
-  { plane, bed, signal }: Seams,
+  { plane, bed, signal }: Scene,
   { isKept, ageMs = 0, by = 'agent', isTwice = false, sends = () => [] }: Case,
 ): Promise<string | undefined> => {
   const { admin } = plane
@@ -95,7 +86,7 @@ const troubleOf = async (
 }
 
 /** With `folder`, deploy/base beside vouch-taint and keep, where the apiserver serves MutatingAdmissionPolicies. */
-export const playKeep = async (seams: Seams, folder: string): Promise<void> => {
+export const playKeep = async (seams: Scene, folder: string): Promise<void> => {
   const { plane, table, say, signal } = seams
   const served = await plane.admin.get(ADMISSION, signal)
   if (!mapsAt(served, 'resources').some(({ name }) => name === 'mutatingadmissionpolicies')) {

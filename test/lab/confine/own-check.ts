@@ -13,15 +13,7 @@ import type { ControlPlane } from '../../../testkit/control-plane/control-plane.
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import type { Bed } from './bed.js'
 import { ACCOUNT_PATH, OTHER_ACCOUNT, patchPolicy, untilSo } from './policies.js'
-import type { Table } from './table.js'
-
-interface Seams {
-  readonly plane: ControlPlane
-  readonly bed: Bed
-  readonly table: Table
-  readonly say: (line: string) => void
-  readonly signal: AbortSignal
-}
+import type { Scene } from './scene.js'
 
 /** What an agent finds at its first look, without the wait for that. */
 const look = async (plane: ControlPlane, bed: Bed, signal: AbortSignal): Promise<Confinement> => {
@@ -89,7 +81,7 @@ const CASES: readonly Case[] = [
 ]
 
 /** Each case until the agent finds it, and all is put back after it. */
-export const playOwnCheck = async (seams: Seams): Promise<void> => {
+export const playOwnCheck = async (seams: Scene): Promise<void> => {
   const { plane, bed, table, say, signal } = seams
   say('what agents find out themselves:')
   for (const { what, breaks, state, reason } of CASES) {

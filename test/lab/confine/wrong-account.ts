@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a policy would be noticed that names another account than the one that is there.
-import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { BITING, whoIsFree } from './bite.js'
-import type { Bed } from './bed.js'
 import {
   ACCOUNT_PATH,
   OTHER_ACCOUNT,
@@ -13,15 +11,10 @@ import {
   untilSo,
 } from './policies.js'
 import type { Row } from './rows.js'
-import type { Table } from './table.js'
+import type { Scene } from './scene.js'
 
-interface Seams {
-  readonly plane: ControlPlane
-  readonly bed: Bed
-  readonly table: Table
+interface Seams extends Scene {
   readonly rows: readonly Row[]
-  readonly say: (line: string) => void
-  readonly signal: AbortSignal
 }
 
 /** What is not as it must be while nobody or this policy alone is another account's. */
