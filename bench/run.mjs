@@ -52,4 +52,10 @@ for (const [signal, code] of [
   process.once(signal, () => process.exit(code))
 await makeSingleFile(entry, outfile)
 process.argv = [process.argv[0], entry, ...rest]
-await import(pathToFileURL(outfile).href)
+try {
+  await import(pathToFileURL(outfile).href)
+} catch (error) {
+  if (!/^ERR_PARSE_ARGS/.test(error.code)) throw error
+  console.error(`bench ${name}: ${error.message}`)
+  process.exitCode = 2
+}
