@@ -152,6 +152,11 @@ export class Outsider {
     }
   }
 
+  /** Whether he keeps what one sends to the other. */
+  isHolding(from: string, to: string): boolean {
+    return this.#held.has(`${from} ${to}`)
+  }
+
   /** Pass on what was kept, at once or one after the other. @returns how many links there were. */
   release(apartMs = 0): number {
     const links = [...this.#held]

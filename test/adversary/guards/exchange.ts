@@ -116,11 +116,21 @@ export class ExchangeGuards {
     return agent?.views.localView().nodes.every(node => node.name !== peer.name) === true
   }
 
+  /** Both are able to, and what the one sends reaches the other: the outsider may keep it. */
+  #mustBeHeard(asker: Machine, other: Machine): boolean {
+    const facts = this.#facts
+    return (
+      this.#isAble(asker, other) &&
+      this.#isAble(other, asker) &&
+      facts.canReach(asker, other) &&
+      !facts.zone.outsider.isHolding(asker.address, other.address)
+    )
+  }
+
   #review(asker: Machine, other: Machine): void {
     const facts = this.#facts
     const pair = `${asker.address} ${other.address}`
-    if (!this.#isAble(asker, other) || !this.#isAble(other, asker) || !facts.canReach(asker, other))
-      this.#refused.delete(pair)
+    if (!this.#mustBeHeard(asker, other)) this.#refused.delete(pair)
     const refused = this.#refused.get(pair)
     if (refused === undefined) return
     const ms = facts.now - refused.sinceAt
