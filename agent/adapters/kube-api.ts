@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../../core/clock.js'
-import { KubeStatusError } from '../../core/errors.js'
+import { withTimeout, type Clock } from '../../core/clock.js'
+import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { NodeView } from '../../core/node.js'
 import type { Random } from '../../core/random.js'
@@ -10,7 +10,7 @@ import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { WatchOptions } from '../../kube/client/watch-options.js'
 import { microTime } from '../../kube/client/micro-time.js'
 import type { ListFrom } from '../../kube/client/list-pages.js'
-import type { ListRequest, ResourceClient } from '../../kube/client/resource-client.js'
+import type { ListRequest, ObjectPage, ResourceClient } from '../../kube/client/resource-client.js'
 import { statusOf, type ResourceType } from '../../kube/client/resource.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
@@ -52,14 +52,15 @@ export interface KubeOptions {
 }
 
 const CORE = { group: '', version: 'v1' } as const
-const NODES: ResourceType<NodeView> = { ...CORE, resource: 'nodes', parse: parseNodeView }
+const OF_NODES = { ...CORE, resource: 'nodes', kind: 'Node' } as const
+const NODES: ResourceType<NodeView> = { ...OF_NODES, parse: parseNodeView }
 const MEMBERS: ResourceType<MemberView> = {
-  ...{ ...CORE, resource: 'nodes' },
+  ...OF_NODES,
   isTable: true,
   parse: parseMember,
 }
 const NODE_NOTES: ResourceType<NodeNotes> = {
-  ...{ ...CORE, resource: 'nodes' },
+  ...OF_NODES,
   isMetadataOnly: true,
   userAgent: `${WRITER}-identities`,
   parse: parseNodeNotes,
@@ -76,6 +77,10 @@ const LEASES: ResourceType<LeaseView> = {
   resource: 'leases',
   parse: parseLease,
 }
+/** Metadata of 64 Nodes is some hundred kB. */
+const MOST_NOTES_BYTES = 4 << 20
+/** A list that is whole by then comes over any link that is of use. */
+const LIST_MS = 120_000
 const LEASE_NAMESPACE = 'kube-node-lease'
 const TRIED: Readonly<
   Record<TriedPart, { readonly type: ResourceType<unknown>; readonly namespace?: string }>
@@ -136,8 +141,15 @@ class ClientApi implements KubeApi {
   }
 
   async #members(which: ListRequest, signal: AbortSignal): Promise<MemberList> {
-    const { items, resourceVersion } = await this.#client.list(MEMBERS, which, signal)
+    const { items, resourceVersion } = await this.#list(MEMBERS, which, signal)
     return { members: items, version: resourceVersion }
+  }
+
+  /** A body that arrives byte by byte would else keep whoever waits for it from all that comes after it. */
+  #list<T>(type: ResourceType<T>, which: ListRequest, signal: AbortSignal): Promise<ObjectPage<T>> {
+    return withTimeout(this.#seams.clock, LIST_MS, signal, inner =>
+      this.#client.list(type, which, inner),
+    )
   }
 
   watchConfigMap(namespace: string, name: string, sink: WatchSink<DataView>): Watching {
@@ -152,8 +164,12 @@ class ClientApi implements KubeApi {
     return this.#client.get(NODES, { name }, signal)
   }
 
-  getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes> {
-    return this.#client.get(NODE_NOTES, { name }, signal)
+  async getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes> {
+    const notes = await this.#client.get(NODE_NOTES, { name }, signal)
+    // Those of another Node would make an agent forget this one's keys.
+    if (notes.name !== name)
+      throw new KubeUnreachableError(`GET Node ${name}`, `the answer is about ${notes.name}`)
+    return notes
   }
 
   async listNodeNotes(
@@ -161,8 +177,9 @@ class ClientApi implements KubeApi {
     from: ListFrom,
     signal: AbortSignal,
   ): Promise<NotesList> {
-    const which = { labelSelector: hostnames('in', names), ...stateOf(from) }
-    const { items, resourceVersion } = await this.#client.list(NODE_NOTES, which, signal)
+    const selected = { labelSelector: hostnames('in', names), ...stateOf(from) }
+    const which = { ...selected, maxBytes: MOST_NOTES_BYTES }
+    const { items, resourceVersion } = await this.#list(NODE_NOTES, which, signal)
     return { nodes: items, version: resourceVersion }
   }
 

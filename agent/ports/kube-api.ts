@@ -99,7 +99,8 @@ export type TriedPart = 'node' | 'status' | 'lease'
 
 /**
  * The Kubernetes API in the agent's words. Every call rejects with KubeStatusError (the server said no),
- * KubeUnreachableError (no answer), CredentialsError, WithheldError (the guard said no), or the signal's reason.
+ * KubeUnreachableError (no answer), TimeoutError (a list that comes too slowly), CredentialsError, WithheldError (the guard
+ * said no), or the signal's reason.
  */
 export interface KubeApi {
   /** One Node in full, with each change: some 15 kB an event. */

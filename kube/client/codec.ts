@@ -8,6 +8,8 @@ export interface Page<R> {
   readonly version: string
   /** Empty on the last page. */
   readonly next: string
+  /** Of the list, as the server spells it; undefined where it says nothing of the objects. */
+  readonly kind?: string | undefined
 }
 
 /** A body and what its headers say of it. */

@@ -112,7 +112,8 @@ class HttpResourceClient implements ResourceClient {
       ...byName(type),
     } as const
     const timeoutMs = this.#options.watch?.answerMs ?? 30_000
-    const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
+    const { maxBytes = MAX_PAGE_BYTES } = which
+    const limits = { timeoutMs, idleMs: timeoutMs, maxBytes }
     const body = await this.#client.body(call, limits, signal)
     const { items, version, next } = codec.parsePage(path, body)
     const views = items.map(item => parsed(`GET ${path}`, item, type.parse))

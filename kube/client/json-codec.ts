@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { InvalidInputError, KubeUnreachableError, reasonOf } from '../../core/errors.js'
+import { InvalidInputError, KubeUnreachableError, reasonOf, show } from '../../core/errors.js'
 import { BrokenStreamError, type Codec, type EventReader, type Page } from './codec.js'
 import { parseExactJson } from '../../core/exact-json.js'
 import { LineCutter } from './lines.js'
@@ -22,11 +22,15 @@ export const parseJson = (path: string, text: string): unknown => {
   }
 }
 
-const isListKind = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('List')
+/** A Table and an object have metadata, too, and no items. */
+const isList = (kind: unknown, version: string, items: unknown): kind is string | undefined =>
+  kind === undefined
+    ? version !== '' && Array.isArray(items)
+    : typeof kind === 'string' && kind.endsWith('List') && (version !== '' || Array.isArray(items))
 
 /**
  * Parse a list. KubeEdge's MetaServer answers without the cloud from what it keeps: such a list has no version, and a kind
- * such as `ConfigmapList`.
+ * such as `ConfigmapList`. Anything else with metadata, such as a Table or an object, must not pass as an empty list.
  * @throws KubeUnreachableError when it is not one
  */
 export const parseJsonPage = (path: string, text: string): Page<unknown> => {
@@ -38,11 +42,18 @@ export const parseJsonPage = (path: string, text: string): Page<unknown> => {
   const version = metadata?.resourceVersion ?? ''
   // Go writes an empty list as null in places.
   const list = items ?? []
-  const isVersioned = version !== '' || (isListKind(kind) && Array.isArray(items))
-  if (typeof version !== 'string' || !isVersioned || !Array.isArray(list))
-    throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
+  if (typeof version !== 'string' || !Array.isArray(list) || !isList(kind, version, items))
+    throw new KubeUnreachableError(
+      `GET ${path}`,
+      `the answer is no list of the Kubernetes API, its kind is ${show(kind)}`,
+    )
   const next = metadata?.continue
-  return { items: list, version, next: typeof next === 'string' ? next : '' }
+  return {
+    items: list,
+    version,
+    next: typeof next === 'string' ? next : '',
+    ...(kind === undefined ? {} : { kind }),
+  }
 }
 
 /** Reads a watch that is written as lines of JSON. */

@@ -36,6 +36,8 @@ export interface ListRequest extends Selection {
   readonly limit?: number | undefined
   /** A state that the server has in its memory will do: any, or one that is not older than `known`. @default the newest */
   readonly fromCache?: { readonly known: string | undefined } | undefined
+  /** Of the answer, decompressed: a server that ignores selectors sends far more. @default 64 MiB */
+  readonly maxBytes?: number | undefined
   /** Where to go on: `next` of the page before, with the same selection. 410 `Expired` when the server forgot its state. */
   readonly continueAt?: string | undefined
 }

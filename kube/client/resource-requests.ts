@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { KubeUnreachableError } from '../../core/errors.js'
 import type { Codec } from './codec.js'
 import { jsonCodec, metadataCodec } from './json-codec.js'
 import { cacheQuery } from './list-pages.js'
@@ -25,11 +26,29 @@ export const pageQuery = ({ limit = 0, continueAt = '', fromCache }: ListRequest
   ...(continueAt === '' ? {} : { continue: continueAt }),
 })
 
+/** The same for lists of these kinds alone. */
+const ofKinds = (codec: Codec<unknown>, kinds: readonly string[]): Codec<unknown> => ({
+  ...codec,
+  parsePage: (path, body) => {
+    const page = codec.parsePage(path, body)
+    const { kind } = page
+    // KubeEdge's MetaServer spells some kinds in its own way.
+    if (kind !== undefined && !kinds.some(each => each.toLowerCase() === kind.toLowerCase()))
+      throw new KubeUnreachableError(`GET ${path}`, `the answer is a ${kind}, not a ${kinds[0]!}`)
+    return page
+  },
+})
+
 export const codecOf = ({
   isMetadataOnly = false,
   isTable = false,
-}: ResourceType<unknown>): Codec<unknown> =>
-  isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
+  kind,
+}: ResourceType<unknown>): Codec<unknown> => {
+  const codec = isTable ? tableCodec : isMetadataOnly ? metadataCodec : jsonCodec
+  if (kind === undefined) return codec
+  const own = [`${kind}List`, 'List']
+  return ofKinds(codec, isMetadataOnly ? [...own, 'PartialObjectMetadataList'] : own)
+}
 
 /** The rows of a Table come without the metadata of their objects, which is the server's default. */
 export const formQuery = ({ isTable = false }: ResourceType<unknown>): Query =>

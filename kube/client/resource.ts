@@ -14,6 +14,8 @@ export interface ResourceName {
 
 /** A resource, what is asked of its objects, and how an answer is read. */
 export interface ResourceType<T> extends ResourceName {
+  /** `Node`: a list of anything else is refused, since an empty one would say that there are none. @default any will do */
+  readonly kind?: string
   /** Undefined: the object itself. */
   readonly subresource?: 'status' | 'scale' | 'token'
   /** The server leaves out everything but the metadata of what it answers; not for writes. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { KubeStatusError } from '../../../core/errors.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
@@ -46,6 +46,8 @@ type NotesByName = ReadonlyMap<string, NodeNotes>
 
 /** After so many refused lists in a row Nodes are read one by one until all are due again. */
 const MOST_REFUSED = 3
+/** After so many that failed otherwise a Node is read alone. Where that is answered, and the next list is not, lists do not work. */
+const MOST_FAILED = 3
 
 /** The server does not show what was asked for, however often. */
 const isRefused = (error: unknown): boolean =>
@@ -78,6 +80,10 @@ export class MemberReviews {
   /** Refused reads of each Node in a row. */
   readonly #refusals = new Map<NodeName, number>()
   #refusedLists = 0
+  /** Lists in a row that the link may have failed, or the server, or what is between. */
+  #failedLists = 0
+  /** A Node that was read alone since was answered. */
+  #hasAnswered = false
   /** When all are read although nothing calls for it. */
   #reviewAt = Infinity
   #startedAt = 0
@@ -140,11 +146,15 @@ export class MemberReviews {
       else if (this.#wanted.has(name)) wanted.push(name)
       else listed.push(name)
     }
-    return [
+    const lists = [
       ...portions(listed, MOST_LISTED).map(names => ({ names, cost: 1 })),
       ...portions(wanted, MOST_LISTED).map(names => ({ names, cost: names.length })),
-      ...portions(single, 1).map(names => ({ names, cost: 1 })),
     ]
+    const alone = portions(single, 1).map(names => ({ names, cost: 1 }))
+    const [first] = lists
+    const isInDoubt = this.#failedLists >= MOST_FAILED && !this.#hasAnswered
+    if (!isInDoubt || first === undefined) return [...lists, ...alone]
+    return [{ names: first.names.slice(0, 1), cost: 1 }, ...alone]
   }
 
   /** Read these Nodes with one request. @returns whether it was sent: all may have left the zone meanwhile */
@@ -152,16 +162,23 @@ export class MemberReviews {
     const { clock, pins, store, onPins } = this.#seams
     const names = all.filter(name => this.#dueAt.has(name))
     if (names.length === 0) return false
-    for (const name of names) {
-      this.#dueAt.set(name, clock.now() + againMs(this.#refusals.get(name) ?? 0))
+    const now = clock.now()
+    const againAt = new Map(
+      names.map(name => [name, now + againMs(this.#refusals.get(name) ?? 0)] as const),
+    )
+    for (const [name, at] of againAt) {
+      this.#dueAt.set(name, at)
       this.#wanted.delete(name)
     }
     const nodes = names.length === 1 ? await this.#read(names[0]!) : await this.#list(names)
     const known = names.filter(name => pins.has(name))
     const changed = names.filter(name => {
-      const found = nodes.get(name)
+      const [found, dueAt] = [nodes.get(name), this.#dueAt.get(name)]
       // It may have left the zone meanwhile.
-      return found !== undefined && this.#dueAt.has(name) && this.#take(name, found)
+      if (found === undefined || dueAt === undefined) return false
+      // A message that came since the request left may know better, and who left and came back has another Node.
+      const soonAt = dueAt < againAt.get(name)! ? dueAt : Infinity
+      return this.#take(name, found, soonAt)
     })
     if (changed.length > 0) onPins()
     // Their messages were refused until now, so they back off before they send again: ask them instead.
@@ -173,7 +190,7 @@ export class MemberReviews {
   #beginReview(now: number): void {
     this.#reviewAt = now + reviewMs(this.#seams.random)
     this.#unlisted.clear()
-    this.#refusedLists = 0
+    this.#listsWork()
     for (const [name, at] of this.#dueAt) this.#dueAt.set(name, Math.min(at, now))
   }
 
@@ -187,6 +204,7 @@ export class MemberReviews {
       name,
       signal => kube.getNodeNotes(name, signal),
       error => {
+        this.#readAlone(isRefused(error))
         if (!isRefused(error) || !this.#dueAt.has(name)) return
         const refusals = (this.#refusals.get(name) ?? 0) + 1
         this.#refusals.set(name, refusals)
@@ -194,6 +212,7 @@ export class MemberReviews {
       },
     )
     if (found === undefined) return new Map()
+    this.#readAlone(true)
     this.#refusals.delete(name)
     lists.reached(found.resourceVersion)
     return new Map([[name, found]])
@@ -204,13 +223,10 @@ export class MemberReviews {
     const list = await ask(
       `${names.length} members`,
       signal => kube.listNodeNotes(names, lists.begin(), signal),
-      error => {
-        if (isRefused(error)) this.#refusedLists++
-        if (error instanceof KubeStatusError) lists.refused(error.status)
-      },
+      error => this.#listFailed(error),
     )
     if (list === undefined) return new Map()
-    this.#refusedLists = 0
+    this.#listsWork()
     if (lists.listed(list.version)) {
       // The store is another one, or a cache between us and the server keeps old lists: believe only what etcd says.
       lists.restored()
@@ -224,13 +240,39 @@ export class MemberReviews {
     return nodes
   }
 
+  #listFailed(error: unknown): void {
+    if (error instanceof KubeStatusError) this.#seams.lists.refused(error.status)
+    if (isRefused(error)) this.#refusedLists++
+    else if (this.#hasAnswered) this.#refusedLists = MOST_REFUSED
+    else this.#failedLists++
+    if (this.#refusedLists < MOST_REFUSED) return
+    this.#seams.log.warn('lists of Nodes fail: members are read one by one for some hours', {
+      error: reasonOf(error),
+    })
+  }
+
+  /** A Node was read alone. @param isAnswered whether the server said anything */
+  #readAlone(isAnswered: boolean): void {
+    if (this.#failedLists < MOST_FAILED) return
+    this.#hasAnswered = isAnswered
+    if (!isAnswered) this.#failedLists = 0
+  }
+
+  #listsWork(): void {
+    this.#refusedLists = this.#failedLists = 0
+    this.#hasAnswered = false
+  }
+
   #readSoon(names: readonly NodeName[]): void {
     const now = this.#seams.clock.now()
     for (const name of names) if (this.#dueAt.has(name)) this.#dueAt.set(name, now)
   }
 
-  /** @returns whether other keys count now */
-  #take(name: NodeName, found: NodeNotes): boolean {
+  /**
+   * @param soonAt when to read it again in any case
+   * @returns whether other keys count now
+   */
+  #take(name: NodeName, found: NodeNotes, soonAt: number): boolean {
     const now = this.#seams.clock.now()
     this.#readAt.set(name, now)
     const decision = this.#decide(name, found)
@@ -240,9 +282,7 @@ export class MemberReviews {
     )
     if (decision.kind === 'ask') this.#doubt(name)
     else this.#doubtedAt.delete(name)
-    // A message that came since the request left may know better.
-    const wantedAt = this.#wanted.has(name) ? this.#dueAt.get(name)! : Infinity
-    this.#dueAt.set(name, Math.min(wantedAt, now + this.#nextMs(name, decision)))
+    this.#dueAt.set(name, Math.min(soonAt, now + this.#nextMs(name, decision)))
     this.#report(name, decision)
     return this.#carryOut(name, decision)
   }

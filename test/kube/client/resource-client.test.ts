@@ -202,7 +202,7 @@ t.test('a list in pages', async t => {
   const { server, client } = await scripted(
     t,
     answer({ metadata: { resourceVersion: '9', continue: 'more' }, items }),
-    answer({ metadata: { resourceVersion: '9' }, items: null }),
+    answer({ kind: 'DeploymentList', metadata: { resourceVersion: '9' }, items: null }),
     refusal(410, 'Expired'),
     answer({ metadata: { resourceVersion: '9' }, items: [{ metadata: {} }] }),
     answer({ kind: 'SomethingElse' }),
