@@ -106,12 +106,12 @@ export class Batch {
   /** The news for this peer: encoded for it alone. */
   #bodyOfPair(peer: PeerState, sparse: boolean): Body & BodyFor {
     const { membership, now, isBurst } = this.#context
+    const { news } = membership.statements
     const isFast = isBurst || this.route === 'vote'
-    const entries = this.isEmpty
-      ? []
-      : membership.statements.news.unasked(peer, this.#isWide, isFast)
-    const order = { ...this.#order, sparse }
-    return { asOf: now, ...membership.bodyOfPair(order, entries, !this.isEmpty) }
+    const entries = this.isEmpty ? [] : news.unasked(peer, this.#isWide, isFast)
+    const body = membership.bodyOfPair({ ...this.#order, sparse }, entries, !this.isEmpty)
+    news.noteUnasked(body.entries)
+    return { asOf: now, ...body }
   }
 
   /** Encoded again when the peer issued its number after that: receivers count ages from when they issued the number. */

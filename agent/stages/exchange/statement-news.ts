@@ -12,6 +12,11 @@ import type { NewsEntry } from './signed-body.js'
 export const QUIET_LEAST = 20
 /** What a member said so recently may be new to a peer that has not sent its digest. */
 const RECENT_MS = 30_000
+/**
+ * One statement of another member goes so many times to peers that did not ask for it, which is enough for nearly all to
+ * have it from somebody; the others are told when they say what they know, as each exchange does.
+ */
+const UNASKED_TIMES = 4
 
 interface StatementNewsSeams {
   readonly clock: Clock
@@ -28,6 +33,8 @@ export class StatementNews {
   /** Of all members but the own node. */
   readonly #digests: Digests
   readonly #peerDigests: PeerDigests
+  /** How often the member's present statement was sent to peers that did not ask for it, by place. */
+  readonly #unaskedTimes: Uint8Array
   /** The places of members that may have said lately what others must hear at once. */
   #urgent = new Set<number>()
   /** The places of members that peers have links of which fit no statement that is known here, or had. */
@@ -38,6 +45,7 @@ export class StatementNews {
     this.#seams = seams
     this.#digests = new Digests(size)
     this.#peerDigests = new PeerDigests(size)
+    this.#unaskedTimes = new Uint8Array(size)
   }
 
   /** What is known, or its age, may have changed of all members. */
@@ -57,7 +65,9 @@ export class StatementNews {
   /** More is known of this member. @param isOther it says something else */
   changed(place: number, known: KnownStatement, isOther: boolean): void {
     this.#digests.set(place, known)
-    if (isOther) this.#urgent.add(place)
+    if (!isOther) return
+    this.#urgent.add(place)
+    this.#unaskedTimes[place] = 0
   }
 
   /** Peers have links of this member that fit no statement that is known here. */
@@ -104,8 +114,19 @@ export class StatementNews {
     return this.#entries(this.#digests.placesOfNews(knowledge, this.#seams.table.self), knowledge)
   }
 
+  /** These entries go to a peer that did not ask for them. */
+  noteUnasked(entries: readonly NewsEntry[]): void {
+    for (const { place, entry } of entries)
+      if (entry.kind === 'statement' && this.#mayTell(place)) this.#unaskedTimes[place]!++
+  }
+
+  #mayTell(place: number): boolean {
+    return place === this.#seams.table.self || this.#unaskedTimes[place]! < UNASKED_TIMES
+  }
+
   /**
-   * What to send to a peer that did not ask: by its last digest, and what is recent.
+   * What to send to a peer that did not ask: by its last digest, and what is recent. Statements of others that were told
+   * `UNASKED_TIMES` are left out.
    * @param isWide also of members that repeat what they said
    * @param isBurst as in `forAsking`
    */
@@ -117,10 +138,11 @@ export class StatementNews {
     const places = new Set([table.self, ...this.#recentPlaces(now), ...more])
     const isRecent = (place: number): boolean =>
       place === table.self || now - (known(place)?.madeAt ?? -Infinity) <= RECENT_MS
-    return this.#entries(
+    const entries = this.#entries(
       [...places].filter(isRecent).sort((a, b) => a - b),
       knowledge,
     )
+    return entries.filter(({ place, entry }) => entry.kind !== 'statement' || this.#mayTell(place))
   }
 
   /** Of members that said lately what others must hear at once. */
