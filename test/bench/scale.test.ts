@@ -110,6 +110,18 @@ t.test(
     t.same(writing('default', 300, 13_500), [true], 'known to be late')
     t.same(writing('default', 300, 15_500), [false], 'later than known')
     t.same(writing('fast', 300, 13_500), [false])
+    const signed = (identity: 'off' | 'require', bodies: number) => ({
+      ...{ ...first!, identity },
+      times: { ...first!.times, bodies: [bodies] },
+    })
+    const bursts = (more: number) =>
+      claimsOf(plan, {
+        ...{ quiet: [], partition: [] },
+        crash: [signed('off', 1_000), signed('require', more)],
+      })
+        .filter(({ text }) => text.includes('bodies in a death'))
+        .map(({ isSo }) => isSo)
+    t.same([bursts(1_790), bursts(1_810)], [[true], [false]], 'what signatures cost in a death')
     const [calm] = rows.quiet
     const noisy = {
       ...calm!,
