@@ -30,6 +30,7 @@ import {
 } from '../ports/kube-api.js'
 import { hostnames } from '../node-selector.js'
 import { parseConfigMap, parseSecret } from './data-view.js'
+import { afterRefusal, type Patched } from './first-stamp.js'
 import { parseLease } from './lease-view.js'
 import { parseMember, parseNodeNotes, parseNodeView } from './node-view.js'
 
@@ -189,7 +190,7 @@ class ClientApi implements KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView> {
-    return this.#client.patch(NODES, { name }, { patch, guard }, signal)
+    return this.#patch({ type: NODES, of: { name }, guard }, patch, signal)
   }
 
   patchNodeStatus(
@@ -198,7 +199,16 @@ class ClientApi implements KubeApi {
     signal: AbortSignal,
     guard?: WriteGuard,
   ): Promise<NodeView> {
-    return this.#client.patch(statusOf(NODES), { name }, { patch, guard }, signal)
+    return this.#patch({ type: statusOf(NODES), of: { name }, guard }, patch, signal)
+  }
+
+  async #patch<T>(patched: Patched<T>, patch: KubePatch, signal: AbortSignal): Promise<T> {
+    const { type, of, guard } = patched
+    try {
+      return await this.#client.patch(type, of, { patch, guard }, signal)
+    } catch (error) {
+      throw await afterRefusal(this.#client, patched, error, signal)
+    }
   }
 
   async tryPatch(
@@ -222,7 +232,7 @@ class ClientApi implements KubeApi {
     guard?: WriteGuard,
   ): Promise<LeaseView> {
     const of = { namespace: LEASE_NAMESPACE, name: node }
-    return this.#client.patch(LEASES, of, { patch, guard }, signal)
+    return this.#patch({ type: LEASES, of, guard }, patch, signal)
   }
 
   async renewAgentLease(lease: AgentLease, signal: AbortSignal): Promise<void> {

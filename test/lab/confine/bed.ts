@@ -16,6 +16,8 @@ export type Before =
   | 'vouched'
   /** So many managers wrote it and its Lease that the apiserver merges the oldest. */
   | 'busy'
+  /** It and its Lease have no managedFields, so that the apiserver stamps no writes of them. */
+  | 'unstamped'
 
 /** Whose token a write goes with. */
 export type Writer =
@@ -68,6 +70,7 @@ const TAINTS: Readonly<Record<Before, readonly Json[]>> = {
   condemned: [FOREIGN],
   vouched: [FOREIGN, { key: 'edge-health/cloud-link-cut', effect: 'NoSchedule' }],
   busy: [FOREIGN],
+  unstamped: [FOREIGN],
 }
 
 const ANNOTATIONS: Readonly<Record<Before, Readonly<Record<string, string>>>> = {
@@ -76,6 +79,7 @@ const ANNOTATIONS: Readonly<Record<Before, Readonly<Record<string, string>>>> = 
   condemned: { nodeunhealth: 'yes', [REASON]: 'given' },
   vouched: { [REASON]: 'given' },
   busy: {},
+  unstamped: {},
 }
 
 const PEER_HEALTH: Readonly<Record<Before, readonly Json[]>> = {
@@ -84,6 +88,7 @@ const PEER_HEALTH: Readonly<Record<Before, readonly Json[]>> = {
   condemned: [condition('PeerHealth', 'False', { reason: 'PeersCannotReach' })],
   vouched: [condition('PeerHealth', 'True', { reason: 'CloudLinkCut' })],
   busy: [],
+  unstamped: [],
 }
 
 const nodeBody = (name: string, before: Before): Json => ({
@@ -147,6 +152,7 @@ export class Bed {
     await admin.patch(`${NODES}/${name}/status`, 'strategic-merge', patch, this.#signal)
     await admin.post(LEASES, leaseBody(name), this.#signal)
     if (before === 'busy') await this.#makeBusy(name)
+    if (before === 'unstamped') await this.#unstamp(name)
     return (made['metadata'] as { uid: string }).uid
   }
 
@@ -158,6 +164,12 @@ export class Bed {
         await this.#plane.admin.patch(`${path}/${name}?fieldManager=by-${i}`, 'merge', labels, this.#signal) // prettier-ignore
       if (i === 0) await sleep(systemClock, 1_100, this.#signal)
     }
+  }
+
+  async #unstamp(name: string): Promise<void> {
+    const none = { metadata: { managedFields: [{}] } }
+    for (const path of [NODES, LEASES])
+      await this.#plane.admin.patch(`${path}/${name}`, 'merge', none, this.#signal)
   }
 
   /** A new Node. @returns its name. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests as agents make them, and as thieves of their tokens would.
+import { firstStamp } from '../../../agent/adapters/first-stamp.js'
 import type { Sent } from './bed.js'
 
 export const MANAGER = 'fieldManager=edge-health-agent'
@@ -115,6 +116,15 @@ export const ancient = (path: string, change: Given = {}): Sent =>
       ...{ op: 'replace', path: `/metadata/managedFields/0/${key}`, value },
     })),
   ])
+
+const first = (path: string, group: string, resource: string): Sent => {
+  const type = { group, version: 'v1', resource, parse: () => undefined }
+  return patch(path, MERGE, firstStamp(type, undefined).body)
+}
+/** The first entry of managedFields where there is none, as agents give it. */
+export const beginNode = (node: string): Sent => first(`${NODES}/${node}`, '', 'nodes')
+export const beginLease = (node: string): Sent =>
+  first(`${LEASES}/${node}`, 'coordination.k8s.io', 'leases')
 
 const CONFIG_MAPS = '/api/v1/namespaces/edge-system/configmaps'
 export const configMap = (name: string): Sent => ({

@@ -4,6 +4,8 @@ import type { Before, Sent, Writer } from './bed.js'
 import {
   ancient,
   APPLY,
+  beginLease,
+  beginNode,
   condition,
   configMap,
   CUT,
@@ -117,6 +119,14 @@ const ALLOWED_STEPS: readonly Row[] = [
       dead(node, now),
     ],
   },
+  {
+    ...{ what: 'managedFields begin, and a Node is marked dead', refusedBy: 'nobody' },
+    ...{ before: 'unstamped', sends: (node, now) => [beginNode(node), dead(node, now)] },
+  },
+  {
+    ...{ what: '… and a Lease is renewed', refusedBy: 'nobody', before: 'unstamped' },
+    sends: (node, now) => [beginLease(node), renew(node, micro(now))],
+  },
 ]
 
 const REFUSED_NODES = refused('agent-nodes', [
@@ -168,6 +178,7 @@ const REFUSED_NODES = refused('agent-nodes', [
   ['marks go as another field manager', n => marks(n, { annotations: { nodeunhealth: null } }, 'fieldManager=other'), 'condemned'],
   ['as no field manager', (n, now) => dead(n, now, 'pretty=true')],
   ['managedFields of another', n => metadata(n, { managedFields: [{ ...entry('Update', '', 'other'), apiVersion: 'v1', fieldsV1: { 'f:metadata': { 'f:labels': {} } } }] })],
+  ['a time on a Node without managedFields', dead, 'unstamped'],
   ["managedFields as the apiserver's own", n => ancient(`${NODES}/${n}`)],
   ['… of 2099', n => ancient(`${NODES}/${n}`, { time: FAR })],
   ['… of 2099, of a Node that many wrote', n => operations(n, { op: 'test', path: '/metadata/managedFields/0/manager', value: 'ancient-changes' }, { op: 'replace', path: '/metadata/managedFields/0/time', value: FAR }), 'busy'],
@@ -206,6 +217,7 @@ const REFUSED_LEASES = refused('agent-leases', [
   ['2099 as no manager', n => renew(n, micro(Date.parse(FAR)), 'pretty=true')],
   ["a Lease's managedFields as the apiserver's own", n => ancient(`${LEASES}/${n}`)],
   ['… of 2099', n => ancient(`${LEASES}/${n}`, { time: FAR })],
+  ['a Lease without managedFields is renewed', (n, now) => renew(n, micro(now)), 'unstamped'],
   ['managedFields are taken away', n => lease(n, { metadata: { managedFields: [{}] } })],
 ]) // prettier-ignore
 
@@ -240,6 +252,14 @@ const buried = (node: string): readonly Sent[] => {
 }
 
 const REFUSED_STEPS: readonly Row[] = [
+  {
+    ...{ what: 'managedFields begin, and then 2099', refusedBy: 'agent-nodes' },
+    ...{ before: 'unstamped', sends: node => [beginNode(node), dead(node, Date.parse(FAR))] },
+  },
+  {
+    ...{ what: '… of a Lease', refusedBy: 'agent-leases', before: 'unstamped' },
+    sends: node => [beginLease(node), renew(node, micro(Date.parse(FAR)))],
+  },
   {
     ...{ what: 'stamps of 2099 under which honest ones are the oldest', refusedBy: 'agent-nodes' },
     ...{ before: 'busy', sends: buried },
