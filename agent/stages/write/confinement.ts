@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { isRefusal, KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { isNotFound, isRefusal, KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { KubePatch } from '../../../kube/client/write.js'
@@ -27,11 +27,14 @@ interface ConfinementSeams {
 /** The agents of a cluster start together: each looks first after this time, give or take this share of it. */
 const FIRST_MS = 30_000
 const FIRST_SHARE = 0.9
-/** After it could not be found out. */
+/** After it could not be found out. Where somebody else refuses, each pause is twice the one before, at most the usual one. */
 const SOON_MS = 600_000
 /** How long it may take until a policy that was removed or added is noticed. */
 const AGAIN_MS = 4 * 3_600_000
 const SHARE = 0.25
+
+const pauseMs = (refusals: number): number =>
+  Math.min(AGAIN_MS, SOON_MS * 2 ** Math.max(0, refusals - 1))
 
 /** Agents write no label of the own Node, and nothing of its Lease; nothing reads this one. */
 const FORBIDDEN: KubePatch = {
@@ -68,6 +71,8 @@ export class ConfinementCheck {
   readonly #stopping = new AbortController()
   #current: Confinement = { state: 'unknown', reason: 'not asked yet', at: -Infinity }
   #dueAt: number | undefined
+  /** Looks in a row that somebody else than a policy ended. */
+  #refusals = 0
   #running: Promise<void> | undefined
 
   constructor(nodeName: string, seams: ConfinementSeams) {
@@ -102,12 +107,13 @@ export class ConfinementCheck {
   /** Never rejects. */
   async #look(): Promise<void> {
     const { clock, random, log } = this.#seams
-    const answer = await this.#ask()
+    const { state, reason, isRefused } = await this.#ask()
     if (this.#stopping.signal.aborted) return
-    const { state, reason } = answer
     const isNews = state !== this.#current.state
-    this.#current = { ...answer, at: clock.now() }
-    this.#dueAt = clock.now() + jitter(random, state === 'unknown' ? SOON_MS : AGAIN_MS, SHARE)
+    this.#current = { state, reason, at: clock.now() }
+    this.#refusals = isRefused ? this.#refusals + 1 : 0
+    const waitMs = state === 'unknown' ? pauseMs(this.#refusals) : AGAIN_MS
+    this.#dueAt = clock.now() + jitter(random, waitMs, SHARE)
     if (isNews)
       log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
   }
@@ -126,21 +132,28 @@ export class ConfinementCheck {
     }
   }
 
-  async #ask(): Promise<Omit<Confinement, 'at'>> {
+  /** `isRefused`: nothing is known for want of a right, a Lease, or a word of a policy: that does not pass by itself. */
+  async #ask(): Promise<Omit<Confinement, 'at'> & { readonly isRefused: boolean }> {
     const free: string[] = []
     let doubt: string | undefined
+    let isRefused = false
     for (const [part, what] of PARTS) {
       const error = await this.#try(part)
       if (error === undefined) free.push(what)
-      else if (!isByPolicy(error)) doubt ??= `a forbidden write of ${what}: ${reasonOf(error)}`
+      else if (!isByPolicy(error)) {
+        isRefused = isRefusal(error) || isNotFound(error)
+        doubt ??= `a forbidden write of ${what}: ${reasonOf(error)}`
+      }
       if (error !== undefined && !isRefusal(error)) break
     }
     if (free.length > 0)
       return {
-        state: 'no',
+        ...{ state: 'no', isRefused: false },
         reason: `the apiserver would take a forbidden write of ${free.join(' and ')}: no policy in force refuses it`,
       }
-    if (doubt !== undefined) return { state: 'unknown', reason: `could not be found out: ${doubt}` }
-    return { state: 'yes', reason: 'policies refuse writes that are not an agent’s job' }
+    if (doubt !== undefined)
+      return { state: 'unknown', reason: `could not be found out: ${doubt}`, isRefused }
+    const reason = 'policies refuse writes that are not an agent’s job'
+    return { state: 'yes', reason, isRefused }
   }
 }

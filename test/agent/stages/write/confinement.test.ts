@@ -136,6 +136,32 @@ t.test('it asks within a minute, then every few hours, sooner while it does not 
   t.ok(asked.length - before <= 3 * 9, 'and not after the end')
 })
 
+t.test(
+  'where somebody else refuses it asks ever more rarely, and then finds out all the same',
+  async t => {
+    const noLease = new KubeStatusError('patch n1', {
+      status: 404,
+      reason: 'NotFound',
+      message: '',
+    })
+    for (const refusal of [BY_RBAC, noLease]) {
+      const { check, run, asked, answers } = bed(byPolicy(), byPolicy(), refusal)
+      await run(12 * HOUR)
+      const looks = asked.length / 3
+      t.ok(looks >= 5 && looks <= 9, `${looks} looks in half a day, where one in ten minutes is 72`)
+      answers.lease = status(500, '')
+      await run(6 * HOUR)
+      const before = asked.length
+      await run(HOUR)
+      t.ok(asked.length - before >= 3 * 3, 'what may pass by itself is looked at again soon')
+      answers.lease = byPolicy()
+      await run(HOUR)
+      t.equal(check.current.state, 'yes')
+      await check.stop()
+    }
+  },
+)
+
 t.test('agents find out whether the cluster confines them, and count it nowhere', async t => {
   for (const unguarded of [[], ['lease']] as const)
     await scenario(t, { what: `unguarded: ${unguarded.join()}`, size: 3, seed: 4 }, async world => {
