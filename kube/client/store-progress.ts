@@ -29,6 +29,8 @@ export class StoreProgress {
   /** Who received the newest. */
   #farthest: StoreFollower | undefined
   #isInDoubt = false
+  /** So many so far: what was answered before the last one does not end that. */
+  #doubts = 0
   /** Those that asked how far the store is, and could not be told. */
   readonly #vain = new Set<StoreFollower>()
   #brokeAt = -Infinity
@@ -105,6 +107,7 @@ export class StoreProgress {
 
   #doubt(): void {
     this.#isInDoubt = this.#newest !== undefined
+    this.#doubts++
     this.#vain.clear()
   }
 
@@ -128,14 +131,16 @@ export class StoreProgress {
   }
 
   async #check(follower: StoreFollower): Promise<void> {
-    const [newest, own = ''] = [this.#newest, follower.newest]
+    const [newest, own = '', doubts] = [this.#newest, follower.newest, this.#doubts]
     const version = await follower.presentVersion()
+    if (doubts !== this.#doubts) return this.#check(follower)
     if (version === '') this.#vain.add(follower)
     // Where one resource is gone another one may tell.
     if (version === '' && this.#vain.size < this.#followers.size) return
     const isBack =
       this.#isBehind(version, newest) &&
       (isOlderVersion(version, own) || !(await this.#isAside(follower)))
+    if (doubts !== this.#doubts) return this.#check(follower)
     this.#isInDoubt = false
     if (isBack) this.#wentBack(version)
   }

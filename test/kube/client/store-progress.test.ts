@@ -56,6 +56,32 @@ t.test('after an outage the store is asked once how far it is', async t => {
   t.strictSame(lists(), [0, 0])
 })
 
+t.test('an answer from before an outage does not end the doubt after it', async t => {
+  const { progress, one, two, lists } = make()
+  const answers: ((version: string) => void)[] = []
+  one.presentVersion = () => new Promise(resolve => answers.push(resolve))
+  progress.wasAway()
+  const checked = progress.check(one)
+  progress.wasAway()
+  answers[0]!('100')
+  await settleOnce()
+  t.match(progress.trouble, /was away/)
+  t.strictSame([answers.length, lists()], [2, [0, 0]], 'it is asked again')
+  progress.reached(two, '120')
+  two.presentVersion = async () => {
+    // It is away once more while another is asked.
+    if (answers.length === 2) progress.wasAway()
+    return '60'
+  }
+  answers[1]!('60')
+  await settleOnce()
+  answers[2]!('')
+  await checked
+  t.match(progress.trouble, /was away/)
+  await progress.check(two)
+  t.strictSame(lists(), [1, 1])
+})
+
 t.test('a store that is less far is listed by all, and until then nothing is known', async t => {
   const { progress, one, two, lists } = make()
   progress.reached(one, '120')
