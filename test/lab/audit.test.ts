@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { areConfined, type Asked, tallyText, WriteTallies } from './audit.js'
+import { sayWhoWrote } from './confine/audited.js'
 
 const asked = (account: string, verb: string, code: number, path = '/api/v1/nodes/n1'): Asked => ({
   ...{ account, verb, code, path, by: 'n1', resource: 'nodes', name: 'n1' },
@@ -75,4 +76,16 @@ t.test('an account is confined when it was tried, and nothing was let through', 
   t.notOk(areConfined(tallied(good, tried, asked('a', 'patch', 403)).all), 'a write was refused')
   t.notOk(areConfined(tallied(tried, asked('a', 'patch', 200, DRY)).all))
   t.notOk(areConfined(tallied(good, tried, asked('b', 'patch', 200)).all), 'another one was not')
+})
+
+t.test('a scene in which an account wrote nothing shows nothing of it', async t => {
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
+  const [made, tried] = [asked('a', 'patch', 200), asked('a', 'patch', 403, DRY)]
+  const read = asked('a', 'get', 200)
+  t.ok(sayWhoWrote(tallied(made, tried).all, 'a', say))
+  t.strictSame(said, [])
+  for (const tallies of [tallied(), tallied(tried, read), tallied(tried, asked('b', 'patch', 200))])
+    t.notOk(sayWhoWrote(tallies.all, 'a', say))
+  t.match(said, [/^NOT OK: a wrote nothing/, /^NOT OK/, /^NOT OK/])
 })

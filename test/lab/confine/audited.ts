@@ -11,6 +11,17 @@ import {
 } from '../audit.js'
 import { type Component, isComponentFree } from './bite.js'
 
+/** @returns whether its account wrote anything but what was tried: else the scene shows nothing of it; tells it, too */
+export const sayWhoWrote = (
+  writes: readonly WriteTally[],
+  account: string,
+  say: (line: string) => void,
+): boolean => {
+  const hasWritten = writes.some(tally => tally.account === account && tally.made > 0)
+  if (!hasWritten) say(`NOT OK: ${account} wrote nothing in this scene`)
+  return hasWritten
+}
+
 /** @returns whether nothing of ours was refused, and each account was tried and let nothing through; tells it, too */
 export const sayTallies = (writes: readonly WriteTally[], say: (line: string) => void): boolean => {
   const isConfined = areConfined(writes)
@@ -19,7 +30,7 @@ export const sayTallies = (writes: readonly WriteTally[], say: (line: string) =>
   return isConfined
 }
 
-/** Play a scene in which a component writes with its own account. @returns whether it held, and the account is confined */
+/** Play a scene in which a component writes with its own account. @returns whether it did and it held, and the account is confined */
 export const audited = async (
   plane: ControlPlane,
   account: Component,
@@ -27,17 +38,19 @@ export const audited = async (
   play: () => Promise<boolean>,
 ): Promise<boolean> => {
   const { say, signal } = how
+  const name = `edge-health-${account}`
   const held = await play()
   const free = await isComponentFree(plane, account, signal)
   for (const each of free) say(`not confined: ${each}`)
   const log = new AuditLog(plane.auditLog)
   const tallies = new WriteTallies()
   for (const one of await log.next())
-    if (one.account === `edge-health-${account}`) {
+    if (one.account === name) {
       tallies.add(one)
       if (isForbidden(one) && !/^(get|list|watch)$/.test(one.verb))
         say(`  refused: ${one.verb} ${one.path}: ${one.code} ${one.message}`)
     }
   await log.close()
-  return sayTallies(tallies.all, say) && free.length === 0 && held
+  const isConfined = sayTallies(tallies.all, say)
+  return sayWhoWrote(tallies.all, name, say) && isConfined && free.length === 0 && held
 }
