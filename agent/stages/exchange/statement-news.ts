@@ -13,10 +13,10 @@ export const QUIET_LEAST = 20
 /** What a member said so recently may be new to a peer that has not sent its digest. */
 const RECENT_MS = 30_000
 /**
- * One statement of another member goes so many times to peers that did not ask for it, which is enough for nearly all to
- * have it from somebody; the others are told when they say what they know, as each exchange does.
+ * One statement of another member goes to so many peers that did not ask for it, which is enough for nearly all to have
+ * it from somebody; the others get it when they say what they know, as each exchange does.
  */
-const UNASKED_TIMES = 4
+const UNASKED_PEERS = 4
 
 interface StatementNewsSeams {
   readonly clock: Clock
@@ -33,8 +33,8 @@ export class StatementNews {
   /** Of all members but the own node. */
   readonly #digests: Digests
   readonly #peerDigests: PeerDigests
-  /** How often the member's present statement was sent to peers that did not ask for it, by place. */
-  readonly #unaskedTimes: Uint8Array
+  /** The first peers that were sent the member's present statement without asking, by place. */
+  readonly #told = new Map<number, Set<PeerState>>()
   /** The places of members that may have said lately what others must hear at once. */
   #urgent = new Set<number>()
   /** The places of members that peers have links of which fit no statement that is known here, or had. */
@@ -45,7 +45,6 @@ export class StatementNews {
     this.#seams = seams
     this.#digests = new Digests(size)
     this.#peerDigests = new PeerDigests(size)
-    this.#unaskedTimes = new Uint8Array(size)
   }
 
   /** What is known, or its age, may have changed of all members. */
@@ -67,7 +66,7 @@ export class StatementNews {
     this.#digests.set(place, known)
     if (!isOther) return
     this.#urgent.add(place)
-    this.#unaskedTimes[place] = 0
+    this.#told.delete(place)
   }
 
   /** Peers have links of this member that fit no statement that is known here. */
@@ -115,18 +114,23 @@ export class StatementNews {
   }
 
   /** These entries go to a peer that did not ask for them. */
-  noteUnasked(entries: readonly NewsEntry[]): void {
-    for (const { place, entry } of entries)
-      if (entry.kind === 'statement' && this.#mayTell(place)) this.#unaskedTimes[place]!++
+  noteUnasked(peer: PeerState, entries: readonly NewsEntry[]): void {
+    for (const { place, entry } of entries) {
+      if (entry.kind !== 'statement' || place === this.#seams.table.self) continue
+      const told = this.#told.get(place) ?? new Set()
+      if (told.size < UNASKED_PEERS) this.#told.set(place, told.add(peer))
+    }
   }
 
-  #mayTell(place: number): boolean {
-    return place === this.#seams.table.self || this.#unaskedTimes[place]! < UNASKED_TIMES
+  /** Again to a peer that was told: it may not have arrived, and none of them takes the place of another. */
+  #mayTell(peer: PeerState, place: number): boolean {
+    const told = this.#told.get(place)
+    return told === undefined || told.size < UNASKED_PEERS || told.has(peer)
   }
 
   /**
-   * What to send to a peer that did not ask: by its last digest, and what is recent. Statements of others that were told
-   * `UNASKED_TIMES` are left out.
+   * What to send to a peer that did not ask: by its last digest, and what is recent. Statements of others that went to
+   * `UNASKED_PEERS` already are left out.
    * @param isWide also of members that repeat what they said
    * @param isBurst as in `forAsking`
    */
@@ -142,14 +146,18 @@ export class StatementNews {
       [...places].filter(isRecent).sort((a, b) => a - b),
       knowledge,
     )
-    return entries.filter(({ place, entry }) => entry.kind !== 'statement' || this.#mayTell(place))
+    return entries.filter(
+      ({ place, entry }) => entry.kind !== 'statement' || this.#mayTell(peer, place),
+    )
   }
 
   /** Of members that said lately what others must hear at once. */
   #recentPlaces(now: number): Iterable<number> {
     for (const place of this.#urgent) {
       const { urgentSince } = this.#seams.member(place)!
-      if (now - urgentSince >= RECENT_MS) this.#urgent.delete(place)
+      if (now - urgentSince < RECENT_MS) continue
+      this.#urgent.delete(place)
+      this.#told.delete(place)
     }
     return this.#urgent
   }

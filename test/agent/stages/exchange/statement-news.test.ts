@@ -11,7 +11,7 @@ import { FakeClock } from '../../../../testkit/fake-clock.js'
 const SELF = 0
 const VOTER = 1
 /** As docs/protocol.md says. */
-const TIMES = 4
+const PEERS = 4
 
 /** What a member said so many quarters ago. */
 const said = (time: number, quarters = 0): KnownStatement => ({
@@ -53,7 +53,7 @@ const start = () => {
   /** Kinds of entries by place, as told to another peer that has said nothing yet, or to this one. */
   const tell = (peer = newPeer()): Record<number, string> => {
     const entries = news.unasked(peer, true, true)
-    news.noteUnasked(entries)
+    news.noteUnasked(peer, entries)
     return Object.fromEntries(entries.map(({ place, entry }) => [place, entry.kind]))
   }
   return { news, says, newPeer, tell }
@@ -61,9 +61,9 @@ const start = () => {
 
 const BOTH = { [SELF]: 'statement', [VOTER]: 'statement' }
 
-t.test('a statement of another is told so many times, then only to those who ask', async t => {
+t.test('a statement of another is told to so many peers, then only to those who ask', async t => {
   const { news, newPeer, tell } = start()
-  for (let peer = 0; peer < TIMES; peer++) t.strictSame(tell(), BOTH, `peer ${peer}`)
+  for (let peer = 0; peer < PEERS; peer++) t.strictSame(tell(), BOTH, `peer ${peer}`)
   for (let peer = 0; peer < 20; peer++)
     t.strictSame(tell(), { [SELF]: 'statement' }, 'the own one goes to everybody')
   const asked = news.forAsking(newPeer(), true)
@@ -82,11 +82,26 @@ t.test('what was composed, but not sent, does not count', async t => {
   t.strictSame(tell(), BOTH)
 })
 
+t.test(
+  'a peer that refuses what it is told, or says that it knows nothing, takes the place of no other',
+  async t => {
+    const { news, newPeer, tell } = start()
+    const liar = newPeer()
+    for (let time = 0; time < 20; time++) {
+      t.strictSame(tell(liar), BOTH)
+      news.noteDelivered(liar, news.unasked(liar, true, true))
+      news.noteDigest(liar, new Uint8Array(3))
+    }
+    for (let peer = 1; peer < PEERS; peer++) t.strictSame(tell(), BOTH)
+    t.strictSame(tell(), { [SELF]: 'statement' })
+  },
+)
+
 t.test('when it says something else, that is told as often', async t => {
   const { says, tell } = start()
   for (let peer = 0; peer < 20; peer++) tell()
   says(VOTER, said(300))
-  for (let peer = 0; peer < TIMES; peer++) t.strictSame(tell(), BOTH)
+  for (let peer = 0; peer < PEERS; peer++) t.strictSame(tell(), BOTH)
   t.strictSame(tell(), { [SELF]: 'statement' })
 })
 
