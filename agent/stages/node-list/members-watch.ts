@@ -50,6 +50,8 @@ export class MembersWatch {
   #isPolled = false
   #polls = 0
   #isListing = false
+  /** Said once, until lists work again. */
+  #hasComplained = false
   /** Somebody asked for a list while there was one on its way. */
   #mustListAgain = false
   /** Who came, moved or went while there was one on its way, which may be older than that. */
@@ -218,15 +220,14 @@ export class MembersWatch {
 
   async #pollNow(): Promise<void> {
     const { log } = this.#seams
-    const { selector, wider, pollMs } = this.#plan
+    const { wider, pollMs } = this.#plan
     const { signal } = this.#stopping
     try {
-      const ask = (which: string): Promise<MemberList> => this.#list(which, signal)
-      const list = this.#isPolled ? await ask(selector) : undefined
-      const all = wider === undefined ? undefined : await ask(wider)
+      await this.#pollMembers()
+      const all = wider === undefined ? undefined : await this.#list(wider, signal)
       if (signal.aborted) return
       this.#polls++
-      if (list !== undefined) this.#take(list)
+      this.#hasComplained = false
       const members = this.#members
       this.#elsewhere =
         members === undefined || all === undefined
@@ -236,11 +237,22 @@ export class MembersWatch {
       this.#pollLater(this.#isPolled ? pollMs : RARELY * pollMs)
     } catch (error) {
       if (signal.aborted) return
-      log.debug('zone not listed', { error: reasonOf(error) })
+      log[this.#hasComplained ? 'debug' : 'warn']('zone not listed', { error: reasonOf(error) })
+      this.#hasComplained = true
       this.#mustListAgain = false
       if (error instanceof KubeStatusError) this.#lists.refused(error.status)
       this.#pollLater(RETRY_MS)
     }
+  }
+
+  /** They count whatever comes of a list that is shown alone. */
+  async #pollMembers(): Promise<void> {
+    const { signal } = this.#stopping
+    if (!this.#isPolled) return
+    const list = await this.#list(this.#plan.selector, signal)
+    signal.throwIfAborted()
+    this.#take(list)
+    this.#seams.onChange()
   }
 
   async #list(selector: string, signal: AbortSignal): Promise<MemberList> {
