@@ -20,6 +20,7 @@ import { playKeep } from './keep-rows.js'
 import { playMutants } from './mutants.js'
 import { playOwnCheck } from './own-check.js'
 import { patchPolicy } from './policies.js'
+import { playUnstamped } from './unstamped.js'
 import { playWrongAccount } from './wrong-account.js'
 import { BRIDGE, BRIDGE_AS_ADMIN, EDGE } from './bridge-rows.js'
 import { WEBHOOK, WEBHOOK_AS_ADMIN } from './webhook-rows.js'
@@ -138,6 +139,7 @@ export const runConfine = async (
   const seams = { plane, table, say, signal }
   await table.play('with deploy/base', ROWS)
   await playOwnCheck({ ...seams, bed })
+  await playUnstamped({ ...seams, bed })
 
   const folder = join(plane.dir, 'vouch-taint')
   const parts = { resources: ['deploy/base'], components: ['deploy/components/vouch-taint'] }

@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeKubeApi } from '../../../agent/adapters/kube-api.js'
+import type { KubeApi } from '../../../agent/ports/kube-api.js'
 import { ApiBackoff } from '../../../agent/api-backoff.js'
 import { ConfinementCheck, type Confinement } from '../../../agent/stages/write/confinement.js'
 import { sleep, systemClock } from '../../../core/clock.js'
@@ -15,13 +16,18 @@ import type { Bed } from './bed.js'
 import { ACCOUNT_PATH, OTHER_ACCOUNT, patchPolicy, untilSo } from './policies.js'
 import type { Scene } from './scene.js'
 
-/** What an agent finds at its first look, without the wait for that. */
-const look = async (plane: ControlPlane, bed: Bed, signal: AbortSignal): Promise<Confinement> => {
+const seams = { clock: systemClock, random: systemRandom, log: silentLog }
+
+/** The agents' own client, with the token of one. */
+export const agentClient = (plane: ControlPlane, bed: Bed): KubeApi => {
   const file = join(plane.dir, 'agent.kubeconfig')
   writeFileSync(file, kubeconfig(plane.url, plane.ca, { token: bed.tokenOf('agent') }))
-  const seams = { clock: systemClock, random: systemRandom, log: silentLog }
-  const credentials = makeCredentials({ kubeconfig: file, environment: {} }, seams)
-  const kube = makeKubeApi(credentials, seams)
+  return makeKubeApi(makeCredentials({ kubeconfig: file, environment: {} }, seams), seams)
+}
+
+/** What an agent finds at its first look, without the wait for that. */
+const look = async (plane: ControlPlane, bed: Bed, signal: AbortSignal): Promise<Confinement> => {
+  const kube = agentClient(plane, bed)
   let now = 0
   const own = { ...seams, clock: { ...systemClock, now: () => now } }
   const check = new ConfinementCheck(bed.writer, { ...own, kube, apiBackoff: new ApiBackoff(own) })
@@ -81,8 +87,8 @@ const CASES: readonly Case[] = [
 ]
 
 /** Each case until the agent finds it, and all is put back after it. */
-export const playOwnCheck = async (seams: Scene): Promise<void> => {
-  const { plane, bed, table, say, signal } = seams
+export const playOwnCheck = async (scene: Scene): Promise<void> => {
+  const { plane, bed, table, say, signal } = scene
   say('what agents find out themselves:')
   for (const { what, breaks, state, reason } of CASES) {
     await breaks(plane)
