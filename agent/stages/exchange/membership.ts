@@ -145,8 +145,12 @@ export class Membership {
     return this.#keys.mayBeLost(peer)
   }
 
-  fallBackToZoneKey(peer: PeerState): void {
-    this.#keys.fallBack(peer)
+  lacksOurKeys(peer: PeerState): boolean {
+    return this.#keys.lacksOurs(peer)
+  }
+
+  believesZoneKey(peer: PeerState): boolean {
+    return this.#keys.believesShared(peer)
   }
 
   get identities(): ZoneIdentities {

@@ -61,7 +61,10 @@ export class MessageReader {
     if (!this.#body.canRead(header)) return []
     const signed = message.isOfPair ? this.#readSigned(message) : undefined
     if (message.isOfPair && signed === undefined) return undefined
-    if (message.isOfPair) statements.endFallback(peer.index)
+    if (message.isOfPair) {
+      statements.endFallback(peer.index)
+      peer.lacksOurKeysAt = Infinity
+    }
     let said: News | undefined
     // Unsigned records are believed only about members that sign nothing.
     const merge = (draft: RecordDraft): void => {

@@ -24,6 +24,9 @@ const TRY_PAIR_MS = 30_000
 /** One side does not have the key with which the other signs. */
 const KEY_REFUSALS: readonly string[] = ['unknown-key', 'bad-signature'] satisfies Refusal[]
 
+/** So the keys of a pair are refused by a peer that knows none of ours, or others. */
+const LACKS_OURS: readonly string[] = [...KEY_REFUSALS, 'no-identity' satisfies Refusal]
+
 /** What an answer with an error status says: in plain text why, or a signed message that we cannot open. */
 const textOf = ({ body }: Answer, refusal: Refusal): string => {
   if (refusal !== 'malformed') return refusal
@@ -145,16 +148,27 @@ export class PeerClient {
       seams.onUnknownIdentity(membership.ownName)
     }
     if (opened.ok) return 'failed'
-    if (isPair && KEYLESS.has(answer.status) && membership.mayLackKeys(peer)) return 'keyless'
+    const text = textOf(answer, opened.refusal)
+    if (isPair && this.#isKeyless(peer, answer.status, text)) return 'keyless'
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now
       return 'failed'
     }
-    const text = textOf(answer, opened.refusal)
     const isForeign = KEY_REFUSALS.includes(opened.refusal)
     const how = isForeign ? 'and signed its answer with a key that we do not have: ' : ''
     this.#failed(peer, `answered ${answer.status} ${how}${text}`, KEY_REFUSALS.includes(text))
     return 'failed'
+  }
+
+  /**
+   * The keys of the pair were refused: whether the zone's key is worth a try. A peer that lacks our keys hears us by that,
+   * whether its answer counts or not: what it signs may reach us through others.
+   */
+  #isKeyless(peer: PeerState, status: number, text: string): boolean {
+    const { membership, options } = this.#context
+    const isLacking = options.identity === 'prefer' && LACKS_OURS.includes(text)
+    if (isLacking) peer.lacksOurKeysAt = Math.min(peer.lacksOurKeysAt, this.#context.now)
+    return isLacking || (KEYLESS.has(status) && membership.mayLackKeys(peer))
   }
 
   /** A reply counts only if this peer signed it for this very request. */
@@ -220,9 +234,10 @@ export class PeerClient {
     { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
   ): Step {
     const context = this.#context
-    if (!reply.isOfPair) context.membership.fallBackToZoneKey(peer)
+    const isBelieved = reply.isOfPair || context.membership.believesZoneKey(peer)
+    if (!isBelieved) peer.rosterHash = reply.header.membershipHash
     // It was made after our request, however long it took to get here.
-    if (context.membership.take(reply, peer, sentAt) === undefined) {
+    else if (context.membership.take(reply, peer, sentAt) === undefined) {
       context.traffic.refuse('malformed', peer)
       this.#failed(peer, 'reply refused: malformed')
       return 'failed'
@@ -231,7 +246,7 @@ export class PeerClient {
     peer.destBoot = reply.header.senderBoot
     peer.shownAt = context.now
     if (reply.header.type === TYPE.challenge) return 'challenged'
-    peer.heard(context.now)
+    if (isBelieved) peer.heard(context.now)
     peer.trouble = undefined
     peer.isKeyRefused = false
     const wasUnread = denseHash !== undefined && reply.header.membershipHash !== denseHash

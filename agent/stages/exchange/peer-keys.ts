@@ -99,12 +99,22 @@ export class PeerKeys {
     return clock.now() - statements.signedAt(peer.index) >= options.recordTtlMs * SILENT_SHARE
   }
 
-  /** An agent at the peer's address answered with the zone's key: believe the peer by that until it signs again. */
-  fallBack(peer: PeerState): void {
+  /** Whether the peer lacks our keys although it did not lose its own: what it signed since then came through others. */
+  lacksOurs(peer: PeerState): boolean {
+    return this.#start.statements.signedAt(peer.index) > peer.lacksOurKeysAt
+  }
+
+  /**
+   * An agent at the peer's address answered with the zone's key. @returns whether that counts: where it may have lost its own
+   * keys, the peer is believed by the zone's key until it signs again
+   */
+  believesShared(peer: PeerState): boolean {
     const { statements, log } = this.#start
-    if (!statements.isSigned(peer.index)) return
+    if (!statements.isSigned(peer.index)) return true
+    if (!this.mayBeLost(peer)) return false
     log.warn('member does not sign: it is believed by the key of the zone', { member: peer.name })
     statements.fallBack(peer.index)
+    return true
   }
 
   #makePair(peer: PeerState): SigningKeys | undefined {

@@ -65,6 +65,8 @@ export class PeerState {
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
   /** When the newest request was sent whose answer was signed with the keys of the pair. */
   provedAt = -Infinity
+  /** Since when it refuses the keys of the pair, and signed nothing with them: it does not know ours. Infinity: it knows them. */
+  lacksOurKeysAt = Infinity
   /** When the keys of the pair were last tried although they are not used at present. */
   triedPairAt = -Infinity
   /** The id of who signed the last answer from its address, our own id included; undefined before. */

@@ -194,6 +194,28 @@ for (const [mode, sizes] of [
       },
     )
 
+for (const size of share(t, [3, 10], 2, 'sizes'))
+  t.test(`N=${size}: new keys that one other member knows keep their node from nobody`, async t => {
+    const { zone, identities } = start(size, 'prefer', size)
+    await zone.clock.advance(30_000)
+    identities.renew(memberAt(1).name)
+    zone.agents[1]!.kill()
+    zone.start(1, { o: { identity: 'prefer' }, identities: identities.of(memberAt(1).name) })
+    // It has read the Node. The others cannot, and it passes on to n1 what they sign.
+    zone.agents[2]!.engine.setIdentities(identities.of(memberAt(2).name))
+    const others = zone.agents.filter(({ n }) => n !== 1)
+    let [most, heard] = [0, 0]
+    for (let ms = 0; ms < 240_000; ms += 1_000) {
+      await zone.clock.advance(1_000)
+      most = Math.max(most, ...others.map(({ n }) => ageAt(zone, n, 1)))
+      // It began anew, and knew of nobody.
+      if (ms >= 60_000) heard = Math.max(heard, ...others.map(({ n }) => ageAt(zone, 1, n)))
+    }
+    t.ok(most < 60_000, `heard all the while: ${most} ms ago at most`)
+    t.ok(heard < 60_000, `and it hears the others: ${heard} ms ago at most`)
+    await zone.stop()
+  })
+
 t.test('two that took each other for nodes without keys find out', async t => {
   const { zone, identities } = start(2, 'prefer')
   await zone.clock.advance(20_000)
