@@ -288,7 +288,12 @@ export class Zone {
   /** Whether an agent was not served its own Node since then, and still waits as it was asked to. */
   waitsForOwnNode(name: string, since: number): boolean {
     const isRead = (this.#ownReadAt.get(name) ?? -Infinity) >= since
-    return !isRead && this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
+    return !isRead && this.isRefused(name)
+  }
+
+  /** Whether an agent was refused, and may still wait before it asks the apiserver again. */
+  isRefused(name: string): boolean {
+    return this.world.clock.now() < (this.#waits.get(name)?.until ?? -Infinity)
   }
 
   /** How long an agent that was refused may still wait before it asks the apiserver again; 0 where none was. */
@@ -296,6 +301,11 @@ export class Zone {
     const now = this.world.clock.now()
     const waits = this.#on.map(({ name }) => (this.#waits.get(name)?.until ?? now) - now)
     return Math.max(0, ...waits)
+  }
+
+  /** When a node lost its keys, last; undefined for never, and where its agent makes none. */
+  lostKeysAt({ name, disk }: Machine): number | undefined {
+    return disk.has('identity.json') ? this.#newKeysAt.get(name) : undefined
   }
 
   /** When a node lost its keys, last, and for how long others hear nothing before they believe new ones; undefined where none wait. */

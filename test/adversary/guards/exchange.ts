@@ -37,8 +37,7 @@ export class ExchangeGuards {
       const { answer, from, to } = link
       if (kind !== 'answer' || answer === undefined) return
       const pair = `${to} ${from}`
-      // Whoever took the address of a dead node takes in nothing.
-      const isTaken = answer.status === 200 && this.#isOwn(from)
+      const isTaken = answer.status === 200 && this.#facts.isOwn(from)
       if (isTaken) this.#takenAt.set(pair, answer.askedAt)
       this.#answered(pair, isTaken)
       this.#reviewAge(pair, from, answer)
@@ -49,12 +48,6 @@ export class ExchangeGuards {
     const { machines } = this.#facts.zone.world
     for (const asker of machines)
       for (const other of machines) if (asker !== other) this.#review(asker, other)
-  }
-
-  #isOwn(address: string): boolean {
-    const { machines } = this.#facts.zone.world
-    const machine = machines.find(each => each.address === address)
-    return machine !== undefined && this.#facts.isTalking(machine)
   }
 
   #answered(pair: string, isTaken: boolean): void {
@@ -133,8 +126,29 @@ export class ExchangeGuards {
     if (!this.#mustBeHeard(asker, other)) this.#refused.delete(pair)
     const refused = this.#refused.get(pair)
     if (refused === undefined) return
-    const ms = facts.now - refused.sinceAt
+    const { count } = refused
+    const byOthersAt = this.#lacksKeys(asker, other) ? this.#toldAt(asker, other) : -Infinity
+    const sinceAt = Math.max(refused.sinceAt, byOthersAt)
+    this.#refused.set(pair, { sinceAt, count })
+    const ms = facts.now - sinceAt
     const found = `${other.name} has taken in nothing of ${asker.name} for ${ms} ms`
-    this.#note('heard', ms > HEARD_MS && refused.count >= REQUESTS ? found : undefined)
+    this.#note('heard', ms > HEARD_MS && count >= REQUESTS ? found : undefined)
+  }
+
+  /**
+   * The asker was refused when it wanted to read the keys of who lost its own. It says by the zone's key what does not count
+   * while others pass on what it signs.
+   */
+  #lacksKeys(asker: Machine, other: Machine): boolean {
+    const { zone } = this.#facts
+    const lostAt = zone.lostKeysAt(other)
+    if (lostAt === undefined || !zone.isRefused(asker.name)) return false
+    return !this.#facts.haveSigned(asker, other, lostAt)
+  }
+
+  /** When the asker said what the other shows of it, by whatever way that came. */
+  #toldAt(asker: Machine, { agent }: Machine): number {
+    const age = agent?.views.node(asker.name)?.recordAgeSeconds ?? Infinity
+    return this.#facts.now - age * 1_000
   }
 }

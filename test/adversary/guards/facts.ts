@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Agent } from '../../../agent/agent.js'
+import { isOfPair } from '../../../agent/stages/exchange/wire.js'
 import type { Machine } from '../../../testkit/zone/machine.js'
 import { quorumOf } from '../../../vote/quorum.js'
 import type { Zone } from '../zone.js'
@@ -72,11 +73,21 @@ export class FactBook {
   readonly forgotAt: number[] = []
   readonly #facts = new Map<string, Facts>()
   readonly #links = new Map<string, Link>()
+  /** When the newest request was sent that was taken in by keys of the pair, by the addresses of who asked and who answered. */
+  readonly #signedAt = new Map<string, number>()
 
   constructor(zone: Zone) {
     this.zone = zone
     this.beganAt = this.now
     for (const { name } of zone.world.machines) this.#facts.set(name, fresh(this.now))
+    const { network } = zone.world
+    const others = network.onWire
+    network.onWire = (body, route, kind, link) => {
+      others?.(body, route, kind, link)
+      const { answer, from, to } = link
+      if (answer?.status === 200 && isOfPair(body) && this.isOwn(from))
+        this.#signedAt.set(`${to} ${from}`, answer.askedAt)
+    }
   }
 
   get now(): number {
@@ -102,6 +113,18 @@ export class FactBook {
 
   isTalking({ isOn, isFrozen, agent }: Machine): boolean {
     return isOn && !isFrozen && agent !== undefined
+  }
+
+  /** Whoever took the address of a dead node takes in nothing. */
+  isOwn(address: string): boolean {
+    const machine = this.zone.world.machines.find(each => each.address === address)
+    return machine !== undefined && this.isTalking(machine)
+  }
+
+  /** Whether one of the two took in what the other signed with the keys of the pair, since then: each knows the other's keys. */
+  haveSigned(a: Machine, b: Machine, since: number): boolean {
+    const pairs = [`${a.address} ${b.address}`, `${b.address} ${a.address}`]
+    return pairs.some(pair => (this.#signedAt.get(pair) ?? -Infinity) >= since)
   }
 
   isMoved(machine: Machine): boolean {

@@ -37,6 +37,8 @@ export class MarkGuards {
   readonly #note: Note
   /** When marks could not be taken off, last. */
   #unableAt = -Infinity
+  /** By node: when nobody heard it who could take its mark off. */
+  readonly #unheardAt = new Map<string, number>()
 
   constructor(facts: FactBook, note: Note) {
     this.#facts = facts
@@ -91,10 +93,31 @@ export class MarkGuards {
       this.#unableAt = facts.now
   }
 
-  #reviewStay({ name, isMember }: Machine): void {
+  /**
+   * It lost its keys, and all whom it reaches are cut from the cloud and do not know the new ones. They believe it by the zone's
+   * key, and what they pass on of it counts for nobody who knows its keys.
+   */
+  #isHeardByCutAlone(machine: Machine): boolean {
+    const facts = this.#facts
+    const lostAt = facts.zone.lostKeysAt(machine)
+    if (lostAt === undefined) return false
+    return facts.members
+      .filter(
+        other => other !== machine && facts.isTalking(other) && facts.canReach(other, machine),
+      )
+      .every(
+        other =>
+          facts.zone.world.cluster.isCut(other.name) && !facts.haveSigned(machine, other, lostAt),
+      )
+  }
+
+  #reviewStay(machine: Machine): void {
     const { zone, now } = this.#facts
+    const { name, isMember } = machine
     if (!isMember || zone.world.cluster.node(name).annotations['nodeunhealth'] !== 'yes') return
-    const soundMs = now - Math.max(this.#facts.of(name).troubleAt, this.#unableAt)
+    if (this.#isHeardByCutAlone(machine)) this.#unheardAt.set(name, now)
+    const unheardAt = this.#unheardAt.get(name) ?? -Infinity
+    const soundMs = now - Math.max(this.#facts.of(name).troubleAt, this.#unableAt, unheardAt)
     if (soundMs === 0) return
     const found = `${name} has been well for ${soundMs} ms and is still marked`
     this.#note('mark-stays', soundMs > STAYS_MS ? found : undefined)

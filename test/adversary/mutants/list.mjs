@@ -372,4 +372,21 @@ export const MUTANTS = [
       },
     ],
   },
+  {
+    fault: 'A26',
+    seeds: [4949, 2182, 4072],
+    what: 'who lost its keys says nothing to who lacks the new ones while it hears that one through others',
+    patches: [
+      {
+        file: 'agent/stages/exchange/peer-client.ts',
+        from: 'return isLacking || (KEYLESS.has(status) && membership.mayLackKeys(peer))',
+        to: 'return KEYLESS.has(status) && membership.mayLackKeys(peer)',
+      },
+      {
+        file: 'agent/stages/exchange/inbox.ts',
+        from: 'if (!isLost && !membership.lacksOurKeys(peer)) return',
+        to: 'if (!isLost) return',
+      },
+    ],
+  },
 ]
