@@ -3,7 +3,7 @@
 import { mapsAt } from '../../../core/json-at.js'
 import type { Sent } from './bed.js'
 import { untilSo } from './policies.js'
-import { condition, FAR, iso, JSON_PATCH, NODES, patch } from './requests.js'
+import { condition, FAR, iso, JSON_PATCH, metadata, NODES, patch } from './requests.js'
 import type { Scene } from './scene.js'
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
@@ -45,6 +45,10 @@ const CASES: readonly Case[] = [
   {
     ...{ what: '… by a word of a minute ago it is not', isKept: false, ageMs: 60_000, by: 'agent' },
     sends: node => [forged(node, 'edge-health-agent')],
+  },
+  {
+    ...{ what: 'without managedFields it is not, and may be written', isKept: false, by: 'admin' },
+    sends: node => [metadata(node, { managedFields: [{}] })],
   },
   {
     ...{ what: 'it is, when the node controller writes twice in a second', isKept: true },
