@@ -101,6 +101,15 @@ module.exports = {
     only('testkit-never-sees-tests', 'testkit/', PRODUCT),
     only('bench-never-sees-tests', 'bench/', `testkit/ ${PRODUCT}`),
     {
+      // Half a MiB on each node, for a library that an agent in a Pod does not need.
+      name: 'an-agent-loads-no-yaml-unless-there-is-some',
+      severity: 'error',
+      from: {
+        path: '^(core|vote|plan|plugins|net|kube/client|options|agent)/|^cli/(agent-main|run-program|long-command|print-config)[.]ts$',
+      },
+      to: { path: 'node_modules/yaml/', dynamic: false },
+    },
+    {
       name: 'rules-are-pure',
       severity: 'error',
       from: { path: '^(vote|plan|wrapper/wire|wrapper/prune)/' },

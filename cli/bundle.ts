@@ -103,12 +103,9 @@ const collect = async (
   await into.add('history.json', async () => json(await fetchHistory(base, context)))
   for (const path of ['metrics', 'readyz', 'healthz'])
     await into.add(`${path}.txt`, () => fetchText(base, `/${path}`, context))
-  const resolved = resolveAgentOptions(withHostname(sourcesFrom(flags, context)))
-  await into.add(
-    'config.yaml',
-    () =>
-    Promise.resolve(configYaml({ profile: resolved.profile, described: describeOptions(resolved) })), // prettier-ignore
-  )
+  const resolved = resolveAgentOptions(withHostname(await sourcesFrom(flags, context)))
+  const shown = { profile: resolved.profile, described: describeOptions(resolved) }
+  await into.add('config.yaml', () => configYaml(shown))
   await into.add('doctor.txt', async () => {
     const findings = diagnose(await askAll({ base, options: resolved.options }, context))
     return doctorText(findings, plain)

@@ -51,7 +51,9 @@ export const registerDoctor = (program: Command, context: CliContext, run: Run):
   command.addHelpText('after', FOOTER).action((own: DoctorFlags) =>
     run(async (): Promise<ExitCode> => {
       const base = parseAgentUrl(own.agent)
-      const { options, notices } = resolveAgentOptions(withHostname(sourcesFrom(flags, context)))
+      const { options, notices } = resolveAgentOptions(
+        withHostname(await sourcesFrom(flags, context)),
+      )
       tellNotices(notices, context)
       const findings = diagnose(await askAll({ base, options }, context))
       context.stdout.write(

@@ -55,11 +55,11 @@ export const makeLongCommand = <R extends Resolved>(
           context.stdout.write(optionsMarkdown(set))
           return 0
         }
-        const resolved = resolve(sourcesFrom(given, context))
+        const resolved = resolve(await sourcesFrom(given, context))
         if (flags.printConfig !== true) return go(resolved, flags)
         tellNotices(resolved.notices, context)
         const shown = { profile: resolved.profile, described: describe(resolved) }
-        context.stdout.write(flags.output === 'json' ? configJson(shown) : configYaml(shown))
+        context.stdout.write(flags.output === 'json' ? configJson(shown) : await configYaml(shown))
         return 0
       }),
     )

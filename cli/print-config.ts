@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { stringify } from 'yaml'
 import { originText, type Described } from '../options/resolve.js'
 
 /** A program's resolved options. */
@@ -21,7 +20,8 @@ export const configJson = ({ profile, described }: ShownConfig): string => {
 }
 
 /** YAML that `--config` reads back to the same options; where each value came from stands behind it. */
-export const configYaml = ({ profile, described }: ShownConfig): string => {
+export const configYaml = async ({ profile, described }: ShownConfig): Promise<string> => {
+  const { stringify } = await import('yaml')
   const rows = described.map(
     ({ flag, texts, origin }) =>
       [

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 import { configPathOf } from '../options/resolve.js'
 import type { OptionSources } from '../options/sources.js'
+import { parseConfigFile } from '../options/config-file.js'
 import { aborted, type Clock } from '../core/clock.js'
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 import type { Program, ProgramSeams } from '../core/program.js'
@@ -88,13 +89,20 @@ export const withHostname = (sources: OptionSources): OptionSources => ({
   env: { NODE_NAME: hostname(), ...sources.env },
 })
 
-/** Flags, environment and, where one is named, the config file. @throws InvalidInputError when it cannot be read. */
-export const sourcesFrom = (flags: OptionSources['flags'], context: CliContext): OptionSources => {
+/** Flags, environment and, where one is named, the config file. Rejects with InvalidInputError when that cannot be read. */
+export const sourcesFrom = async (
+  flags: OptionSources['flags'],
+  context: CliContext,
+): Promise<OptionSources> => {
   const sources = { flags, env: context.env }
   const path = configPathOf(sources)
   if (path === undefined) return sources
+  return { ...sources, config: await parseConfigFile(path, readConfigFile(path, context)) }
+}
+
+const readConfigFile = (path: string, context: CliContext): string => {
   try {
-    return { ...sources, config: { path, text: context.readFile(path) } }
+    return context.readFile(path)
   } catch (cause) {
     const rule = `must be a readable file (${reasonOf(cause)})`
     throw new InvalidInputError('--config', rule, path, { cause })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, isScalar, isSeq, parseDocument, type Document } from 'yaml'
 import { InvalidInputError } from '../core/errors.js'
+import type { ConfigFile } from './config-file.js'
 import { envName, type OptionSet } from './definition.js'
 import { suggestion } from './nearest.js'
 
@@ -26,7 +26,7 @@ export interface OptionSources {
   /** In the order of the command line; names without dashes, own or SuperEdge's. */
   readonly flags: readonly { readonly name: string; readonly text: string }[]
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly config?: { readonly path: string; readonly text: string } | undefined
+  readonly config?: ConfigFile | undefined
 }
 
 /** `--config`, `--print-config` and the like: not in any program's own set. */
@@ -158,50 +158,32 @@ export const readEnv = (
   return into
 }
 
-const textOf = (node: unknown): string | undefined =>
-  isScalar(node) && typeof node.value === 'string' ? node.value : undefined
-
 /** The texts of a value: one, or for a list option a list; undefined when it is neither. */
 const textsOf = (value: unknown, isList: boolean): readonly string[] | undefined => {
   if (value === null) return ['']
-  const texts = isSeq(value) && isList ? value.items.map(textOf) : [textOf(value)]
-  return texts.every(text => text !== undefined) ? texts : undefined
-}
-
-/** The failsafe schema keeps every scalar as its text: `0.10` stays `0.10` and `off` is not false. */
-const parseYaml = (path: string, text: string): Document.Parsed => {
-  const document = parseDocument(text, { schema: 'failsafe', prettyErrors: true })
-  const [error] = document.errors
-  if (error === undefined) return document
-  const thing = `${path}: line ${error.linePos?.[0].line ?? 1}`
-  throw new InvalidInputError(thing, 'must be YAML', error.message.split('\n')[0])
+  const texts: readonly unknown[] = isList && Array.isArray(value) ? value : [value]
+  return texts.every(text => typeof text === 'string') ? texts : undefined
 }
 
 /**
- * Read a config file: YAML, one key for each option, its flag without dashes. Values are taken as they are written.
+ * Read a config file: one key for each option, its flag without dashes. Values are taken as they are written.
  * @throws InvalidInputError that names file and key; an unknown key names the nearest known one.
  */
-export const readConfig = (
-  set: OptionSet,
-  { path, text }: { readonly path: string; readonly text: string },
-): GivenByFlag => {
-  const document = parseYaml(path, text)
+export const readConfig = (set: OptionSet, { path, values }: ConfigFile): GivenByFlag => {
   const into = new Map<string, Given[]>()
   const own = ownFlags(set)
   const lists = new Set(set.definitions.filter(each => each.isList).map(each => each.flag))
-  const root: unknown = document.contents
-  if (root === null || textOf(root) === '') return into
-  if (!isMap(root)) throw new InvalidInputError(path, 'must be a map of options', document.toJS())
-  for (const { key, value } of root.items) {
-    const flag = textOf(key) ?? ''
+  if (values === null || values === '') return into
+  if (typeof values !== 'object' || Array.isArray(values))
+    throw new InvalidInputError(path, 'must be a map of options', values)
+  for (const [flag, value] of Object.entries(values)) {
     if (!own.has(flag) || flag === 'config') {
       const rule = `must be the name of an option${suggestion(flag, [...own])}`
       throw new InvalidInputError(`${path}: key`, rule, flag)
     }
     const thing = `${path}: ${flag}`
     const texts = textsOf(value, lists.has(flag))
-    if (texts === undefined)
-      throw new InvalidInputError(thing, 'must be a single value', document.toJS())
+    if (texts === undefined) throw new InvalidInputError(thing, 'must be a single value', values)
     const origin: Origin = { source: 'config', path, name: flag }
     for (const one of texts) add(into, flag, { text: one, origin })
   }

@@ -63,7 +63,7 @@ export const accessReader = (options: AccessSource): (() => Promise<Access>) => 
       const files = await readKubeconfigs(paths)
       const text = JSON.stringify(files)
       if (last?.text === text) return last.access
-      const access = kubeconfigAccess(files, context)
+      const access = await kubeconfigAccess(files, context)
       last = { text, access: master === undefined ? access : { ...access, server: master } }
       return last.access
     }

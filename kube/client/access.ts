@@ -2,7 +2,6 @@
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js'
 import * as v from 'valibot'
-import { parse as parseYaml } from 'yaml'
 import { CredentialsError } from '../../core/errors.js'
 import { parseWith } from '../../core/parse.js'
 import { discreetReason } from './file-reader.js'
@@ -98,7 +97,9 @@ interface ParsedFile {
   readonly users: v.InferOutput<typeof fileSchema>['users']
 }
 
-const parseFile = ({ path, text }: KubeconfigFile): ParsedFile => {
+/** A Pod has no kubeconfig: there the library takes no memory. */
+const parseFile = async ({ path, text }: KubeconfigFile): Promise<ParsedFile> => {
+  const { parse: parseYaml } = await import('yaml')
   const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
   const { users, 'current-context': currentContext } = parseWith(fileSchema, 'kubeconfig', raw)
   return { folder: dirname(path), raw, currentContext, users }
@@ -185,9 +186,9 @@ const parseAccess = (files: readonly ParsedFile[], chosen: string | undefined): 
 }
 
 /** No `cause`: its text may quote a secret. */
-const discreet = <T>(where: string, act: () => T): T => {
+const discreet = async <T>(where: string, act: () => T | Promise<T>): Promise<T> => {
   try {
-    return act()
+    return await act()
   } catch (cause) {
     throw new CredentialsError(`kubeconfig ${where}: ${discreetReason(cause)}`)
   }
@@ -195,10 +196,13 @@ const discreet = <T>(where: string, act: () => T): T => {
 
 /**
  * A context of one kubeconfig, or of several that are taken as one; the current one unless another is chosen.
- * @throws CredentialsError that names the file and what is wrong with it.
+ * Rejects with CredentialsError that names the file and what is wrong with it.
  */
-export const kubeconfigAccess = (files: readonly KubeconfigFile[], chosen?: string): Access => {
-  const parsed = files.map(file => discreet(file.path, () => parseFile(file)))
+export const kubeconfigAccess = async (
+  files: readonly KubeconfigFile[],
+  chosen?: string,
+): Promise<Access> => {
+  const parsed = await Promise.all(files.map(file => discreet(file.path, () => parseFile(file))))
   const all = files.map(({ path }) => path).join(delimiter)
   return discreet(all, () => parseAccess(parsed, chosen))
 }

@@ -10,6 +10,7 @@ import {
 import type { AgentOptions } from '../../agent/options/agent-options.js'
 import { envName } from '../../options/definition.js'
 import { nearest } from '../../options/nearest.js'
+import { parseConfigFile } from '../../options/config-file.js'
 import { configPathOf, originText } from '../../options/resolve.js'
 import { foreignFlags, type OptionSources } from '../../options/sources.js'
 
@@ -22,27 +23,30 @@ interface Given {
 }
 
 /** `name=text` flags; the node's name is given unless a test gives it. */
-const resolve = ({ flags = [], env = {}, config }: Given): ResolvedAgentOptions =>
+const resolve = async ({ flags = [], env = {}, config }: Given): Promise<ResolvedAgentOptions> =>
   resolveAgentOptions({
     flags: ['node-name=n1', ...flags].map(flag => {
       const at = flag.indexOf('=')
       return { name: flag.slice(0, at), text: flag.slice(at + 1) }
     }),
     env,
-    config: config === undefined ? undefined : { path: '/etc/eh.yaml', text: config },
+    config: config === undefined ? undefined : await parseConfigFile('/etc/eh.yaml', config),
   })
 
-const messageOf = (given: Given): string => {
+/** The value of this name, many times. */
+const many = (name: string): string => Array.from({ length: 12 }, () => `*${name}`).join(', ')
+
+const messageOf = async (given: Given): Promise<string> => {
   try {
-    resolve(given)
+    await resolve(given)
     return 'accepted'
   } catch (error) {
     return error instanceof Error ? `${error.name}: ${error.message}` : 'not an error'
   }
 }
 
-t.test('the defaults are those of the options’ documentation', t => {
-  const { options, origin, notices } = resolve({})
+t.test('the defaults are those of the options’ documentation', async t => {
+  const { options, origin, notices } = await resolve({})
   t.match(options, {
     nodeName: 'n1',
     nodeAddress: undefined,
@@ -76,7 +80,6 @@ t.test('the defaults are those of the options’ documentation', t => {
   t.ok(Object.isFrozen(options), 'frozen')
   t.equal(originText(origin.checkPeriodMs), 'default')
   t.strictSame(notices, [])
-  t.end()
 })
 
 t.test(
@@ -105,9 +108,9 @@ t.test(
   },
 )
 
-t.test('each profile is a set that obeys all rules', t => {
+t.test('each profile is a set that obeys all rules', async t => {
   for (const profile of profileNames) {
-    const { options, origin } = resolve({ flags: [`profile=${profile}`] })
+    const { options, origin } = await resolve({ flags: [`profile=${profile}`] })
     const want = { default: 10_000, fast: 1_000, superedge: 10_000 }[profile]
     t.equal(options.checkPeriodMs, want)
     t.equal(
@@ -115,14 +118,14 @@ t.test('each profile is a set that obeys all rules', t => {
       profile === 'fast' ? 'profile fast' : originText(origin.checkPeriodMs),
     )
   }
-  t.match(resolve({ flags: ['profile=superedge'] }).options, {
+  t.match((await resolve({ flags: ['profile=superedge'] })).options, {
     checkPeriodMs: 10_000,
     exchangePeriodMs: 10_000,
     votePeriodMs: 10_000,
     recordTtlMs: 60_000,
     exchangeTimeoutMs: 3_000,
   })
-  t.match(resolve({ flags: ['profile=fast'] }).options, {
+  t.match((await resolve({ flags: ['profile=fast'] })).options, {
     attemptSpacingMs: 200,
     attemptTailMs: 400,
     attemptsMax: 8,
@@ -131,15 +134,14 @@ t.test('each profile is a set that obeys all rules', t => {
     writeHoldMs: 1_000,
     pushBatchMs: 20,
   })
-  t.end()
 })
 
 t.test(
   'flags win over the environment, that over the file, that over the profile, that over the default',
-  t => {
+  async t => {
     const config = 'profile: fast\ncheck-period: 4s\nwrite-hold: 3s\nvote-period: 7s\n'
     const env = { EDGE_HEALTH_CHECK_PERIOD: '3s', EDGE_HEALTH_VOTE_PERIOD: '6s' }
-    const { options, origin, profile } = resolve({ flags: ['check-period=2s'], env, config })
+    const { options, origin, profile } = await resolve({ flags: ['check-period=2s'], env, config })
     const rows: [keyof AgentOptions, unknown, string][] = [
       ['checkPeriodMs', 2_000, '--check-period'],
       ['votePeriodMs', 6_000, 'EDGE_HEALTH_VOTE_PERIOD'],
@@ -152,13 +154,12 @@ t.test(
       t.equal(originText(origin[key]), from, `${key} comes from ${from}`)
     }
     t.equal(profile, 'fast')
-    t.equal(resolve({ env: { EDGE_HEALTH_PROFILE: 'default' }, config }).profile, 'default')
+    t.equal((await resolve({ env: { EDGE_HEALTH_PROFILE: 'default' }, config })).profile, 'default')
     t.equal(
-      resolve({ flags: ['check-period=2s', 'check-period=5s'] }).options.checkPeriodMs,
+      (await resolve({ flags: ['check-period=2s', 'check-period=5s'] })).options.checkPeriodMs,
       5_000,
       'the last flag wins',
     )
-    t.end()
   },
 )
 
@@ -188,7 +189,7 @@ t.test('the environment: downward API names, empty values, Service links, unknow
   t.end()
 })
 
-t.test('SuperEdge’s flags are honoured, not overwritten by defaults', t => {
+t.test('SuperEdge’s flags are honoured, not overwritten by defaults', async t => {
   const flags = [
     'healthcheckperiod=7',
     'healthcheckscoreline=50',
@@ -206,7 +207,7 @@ t.test('SuperEdge’s flags are honoured, not overwritten by defaults', t => {
     'alsologtostderr=true',
     'log_dir=/var/log',
   ]
-  const { options, notices } = resolve({ flags })
+  const { options, notices } = await resolve({ flags })
   t.match(options, {
     checkPeriodMs: 7_000,
     scoreLine: 50_000_000,
@@ -230,33 +231,32 @@ t.test('SuperEdge’s flags are honoured, not overwritten by defaults', t => {
   t.equal(notices.length, 3, 'two klog flags and the replaced timeout are told')
   t.match(notices.join('\n'), /--kubeletauthplugin: .* stand in for timeout and retrytime/)
   t.equal(
-    resolve({ flags: ['communicatetimeout=1s'] }).options.exchangeTimeoutMs,
+    (await resolve({ flags: ['communicatetimeout=1s'] })).options.exchangeTimeoutMs,
     1_000,
     'the right spelling, with a unit',
   )
-  t.end()
 })
 
-t.test('any plugin in a source makes that source’s plugins the whole set', t => {
-  const names = (given: Given): string =>
-    resolve(given)
-      .options.plugins.map(({ name }) => name)
-      .join()
-  t.equal(names({}), 'kubeletauth,selfreport')
-  t.equal(names({ flags: ['pingplugin=weight=1'] }), 'ping')
+t.test('any plugin in a source makes that source’s plugins the whole set', async t => {
+  const names = async (given: Given): Promise<string> =>
+    (await resolve(given)).options.plugins.map(({ name }) => name).join()
+  t.equal(await names({}), 'kubeletauth,selfreport')
+  t.equal(await names({ flags: ['pingplugin=weight=1'] }), 'ping')
   t.equal(
-    names({ config: 'ping-plugin: weight=0.5\nkubelet-plugin: [weight=0.5]\n' }),
+    await names({ config: 'ping-plugin: weight=0.5\nkubelet-plugin: [weight=0.5]\n' }),
     'ping,kubelet',
   )
   t.equal(
-    names({ env: { EDGE_HEALTH_KUBELET_PLUGIN: 'weight=1' }, config: 'ping-plugin: weight=1' }),
+    await names({
+      env: { EDGE_HEALTH_KUBELET_PLUGIN: 'weight=1' },
+      config: 'ping-plugin: weight=1',
+    }),
     'kubelet',
     'a stronger source is not mixed with a weaker one',
   )
-  t.end()
 })
 
-t.test('a bad value is refused with option, rule and value', t => {
+t.test('a bad value is refused with option, rule and value', async t => {
   const isDuration = 'with its unit, such as 10s, 500ms or 1m'
   const rows: [why: string, given: Given, message: string][] = [
     [
@@ -322,6 +322,11 @@ t.test('a bad value is refused with option, rule and value', t => {
       '/etc/eh.yaml: port must be a single value, got {"port":["1","2"]}',
     ],
     ['no map', { config: '- a' }, '/etc/eh.yaml must be a map of options, got ["a"]'],
+    [
+      'aliases that grow',
+      { config: `a: &a [x]\nb: &b [${many('a')}]\nc: &c [${many('b')}]\nd: [${many('c')}]` },
+      '/etc/eh.yaml must be YAML that can be read, got "Excessive alias count',
+    ],
     ['no YAML', { config: 'a: [' }, '/etc/eh.yaml: line 1 must be YAML, got "Flow sequence'],
     [
       'a key twice',
@@ -340,7 +345,7 @@ t.test('a bad value is refused with option, rule and value', t => {
     ],
   ]
   for (const [why, given, message] of rows) {
-    const got = messageOf(given)
+    const got = await messageOf(given)
     t.equal(
       got.slice(0, `InvalidInputError: ${message}`.length),
       `InvalidInputError: ${message}`,
@@ -351,10 +356,9 @@ t.test('a bad value is refused with option, rule and value', t => {
   t.throws(() => resolveAgentOptions({ flags: [], env: {} }), {
     message: '--node-name must be given, or NODE_NAME in the environment, got nothing',
   })
-  t.end()
 })
 
-t.test('rules between options name both and where the value came from', t => {
+t.test('rules between options name both and where the value came from', async t => {
   const rows: [flags: string[], message: string][] = [
     [
       ['exchange-period=40s'],
@@ -412,11 +416,13 @@ t.test('rules between options name both and where the value came from', t => {
     ],
   ]
   for (const [flags, message] of rows)
-    t.equal(messageOf({ flags }), `InvalidInputError: ${message}`)
-  t.equal(messageOf({ flags: ['witness=target', 'witness-target=tcp://10.0.0.1:53'] }), 'accepted')
-  t.equal(messageOf({ flags: ['cut-taint=none', 'dead-taint=a=b:NoExecute'] }), 'accepted')
-  t.match(resolve({ flags: ['local-address=10.0.0.9'] }).notices, [/is not loopback/])
-  t.end()
+    t.equal(await messageOf({ flags }), `InvalidInputError: ${message}`)
+  t.equal(
+    await messageOf({ flags: ['witness=target', 'witness-target=tcp://10.0.0.1:53'] }),
+    'accepted',
+  )
+  t.equal(await messageOf({ flags: ['cut-taint=none', 'dead-taint=a=b:NoExecute'] }), 'accepted')
+  t.match((await resolve({ flags: ['local-address=10.0.0.9'] })).notices, [/is not loopback/])
 })
 
 t.test('kinds: what is read is what is shown', t => {
@@ -452,18 +458,18 @@ t.test('kinds: what is read is what is shown', t => {
   t.end()
 })
 
-t.test('what is described can be given again', t => {
+t.test('what is described can be given again', async t => {
   const flags = [
     'profile=fast',
     'dead-taint=a:NoExecute',
     'ping-plugin=weight=1,port=99',
     'brake-share=33%',
   ]
-  const first = resolve({ flags })
+  const first = await resolve({ flags })
   const config = describeOptions(first)
     .map(({ flag, texts }) => `${flag}: ${JSON.stringify(texts.join())}`)
     .join('\n')
-  t.strictSame(resolve({ config }).options, first.options)
+  t.strictSame((await resolve({ config })).options, first.options)
   t.equal(
     configPathOf({ flags: [{ name: 'config', text: 'a' }], env: { EDGE_HEALTH_CONFIG: 'b' } }),
     'a',
@@ -471,8 +477,10 @@ t.test('what is described can be given again', t => {
   t.equal(configPathOf({ flags: [], env: { EDGE_HEALTH_CONFIG: 'b' } }), 'b')
   t.equal(configPathOf({ flags: [], env: { EDGE_HEALTH_CONFIG: '' } }), undefined)
   t.equal(envName(definitions.checkPeriodMs.flag), 'EDGE_HEALTH_CHECK_PERIOD')
-  t.strictSame(resolve({ config: '' }).options, resolve({ config: '# nothing\n' }).options)
-  t.end()
+  t.strictSame(
+    (await resolve({ config: '' })).options,
+    (await resolve({ config: '# nothing\n' })).options,
+  )
 })
 
 t.test('the nearest name', t => {

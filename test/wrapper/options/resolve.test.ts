@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { InvalidInputError } from '../../../core/errors.js'
+import { parseConfigFile } from '../../../options/config-file.js'
 import type { OptionSources } from '../../../options/sources.js'
 import { wrapperDefinitions } from '../../../wrapper/options/definitions.js'
 import { describeWrapperOptions, resolveWrapperOptions } from '../../../wrapper/options/resolve.js'
@@ -104,8 +105,8 @@ t.test("SuperEdge's flags that do nothing say so", t => {
   t.end()
 })
 
-t.test('flag, environment, file, default: in this order', t => {
-  const config = { path: '/c', text: 'health-limit: 1m\nsave-period: 1m\nboot-wait: 1s\n' }
+t.test('flag, environment, file, default: in this order', async t => {
+  const config = await parseConfigFile('/c', 'health-limit: 1m\nsave-period: 1m\nboot-wait: 1s\n')
   const env = { EDGE_HEALTH_HEALTH_LIMIT: '2m', EDGE_HEALTH_SAVE_PERIOD: '2m', NODE_NAME: 'other' }
   const { options, origin } = resolve({ 'health-limit': '3m' }, { env, config })
   t.match(options, {
@@ -119,5 +120,4 @@ t.test('flag, environment, file, default: in this order', t => {
       .map(({ flag }) => flag)
       .sort(),
   )
-  t.end()
 })
