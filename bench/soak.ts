@@ -144,7 +144,7 @@ const main = async (): Promise<void> => {
   try {
     const stage = await world.call('begin', worldOrder(nodes, values.profile, Number(values.block)))
     await agent.warmCache()
-    agent.start({ ...stage, kubeconfig: stage.kubeconfig! })
+    agent.start({ ...stage, access: stage.kubeconfig! })
     if ((await agent.ready(60_000)) === undefined) throw new Error(`not ready: ${agent.said}`)
     await world.call('play')
     const points = await soakCycles(world, agent, cycles)

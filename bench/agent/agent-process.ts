@@ -43,10 +43,40 @@ export interface AgentOrder {
   readonly log: string | undefined
 }
 
+/** The service account of the agent's Pod. */
+export interface PodAccount {
+  /** The apiserver's address and port. */
+  readonly host: string
+  readonly port: number
+  readonly token: string
+  /** PEM. */
+  readonly ca: string
+}
+
 /** A stage with the way to its apiserver. */
 export interface ReadyStage extends Stage {
-  readonly kubeconfig: string
+  /** As in a Pod, which needs a mount namespace of our own; or the text of a kubeconfig. */
+  readonly access: PodAccount | string
 }
+
+/** Where Kubernetes mounts it, below a folder that nobody else may see. */
+const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
+
+const mountAccount = ({ token, ca }: PodAccount): void => {
+  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', '/run'], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`the service account cannot be mounted: ${stderr}`)
+  mkdirSync(ACCOUNT, { recursive: true })
+  writeFileSync(join(ACCOUNT, 'token'), token, { mode: 0o600 })
+  writeFileSync(join(ACCOUNT, 'ca.crt'), ca)
+}
+
+/** What Kubernetes tells a Pod of the apiserver. */
+const serviceVariables = ({ host, port }: Pick<PodAccount, 'host' | 'port'>) => ({
+  KUBERNETES_SERVICE_HOST: host,
+  KUBERNETES_SERVICE_PORT: String(port),
+})
 
 export const bundle = join(root, 'dist', 'edge-health.cjs')
 
@@ -108,7 +138,8 @@ export class AgentProcess {
   /** As the image does when it is built: a few seconds without a cluster, so that the compiled code is kept. */
   async warmCache(): Promise<void> {
     if (Number(/\d+/.exec(await this.#version())?.[0]) < 22) return
-    this.#spawn(['--master-url=http://127.0.0.1:9', ...this.#arguments(undefined)], true)
+    const nobody = serviceVariables({ host: '127.0.0.1', port: 9 })
+    this.#spawn(['--master-url=http://127.0.0.1:9', ...this.#arguments(undefined)], nobody)
     await wait(8_000)
     await this.#end('SIGTERM')
     rmSync(join(this.folder, 'state'), { recursive: true, force: true })
@@ -117,12 +148,16 @@ export class AgentProcess {
   /** @param inside a wrapper command, to run it in a cgroup. */
   start(stage: ReadyStage, inside: readonly string[] = []): void {
     mkdirSync(join(this.folder, 'state'), { recursive: true, mode: 0o700 })
-    writeFileSync(join(this.folder, 'kubeconfig'), stage.kubeconfig, { mode: 0o600 })
+    const { access } = stage
+    if (typeof access === 'string')
+      writeFileSync(join(this.folder, 'kubeconfig'), access, { mode: 0o600 })
+    else mountAccount(access)
     if (stage.identities !== undefined)
       writeFileSync(join(this.folder, 'state', 'identities.json'), stage.identities, {
         mode: 0o600,
       })
-    this.#spawn(this.#arguments(stage), false, inside)
+    const variables = typeof access === 'string' ? {} : serviceVariables(access)
+    this.#spawn(this.#arguments(stage), variables, inside)
   }
 
   /** @returns ms from the start until /readyz said so; undefined when it did not in time. */
@@ -149,23 +184,26 @@ export class AgentProcess {
       ...(stage === undefined
         ? []
         : [
-            `--kubeconfig=${join(this.folder, 'kubeconfig')}`,
+            ...(typeof stage.access === 'string'
+              ? [`--kubeconfig=${join(this.folder, 'kubeconfig')}`]
+              : []),
             `--self-report-url=${stage.selfReportUrl}`,
           ]),
       ...more,
     ]
   }
 
-  #spawn(args: readonly string[], isWarming: boolean, inside: readonly string[] = []): void {
+  #spawn(
+    args: readonly string[],
+    variables: NodeJS.ProcessEnv,
+    inside: readonly string[] = [],
+  ): void {
     const { node, flags, script, core } = this.#order
     const line = [
       ...inside,
       ...pinnedCommand(core, [node, ...flags(this.folder), script, 'agent', ...args]),
     ]
-    const env = {
-      ...environment(join(this.folder, 'cache')),
-      ...(isWarming ? { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '9' } : {}),
-    }
+    const env = { ...environment(join(this.folder, 'cache')), ...variables }
     this.#startedAt = performance.now()
     this.#child = spawn(line[0]!, line.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],

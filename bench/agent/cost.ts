@@ -229,9 +229,9 @@ const play = async (
   const { agent, world } = bed
   const played = worldOrder(order.nodes, order.profile, order.block, order.identity)
   const stage = await world.call('begin', { ...played, apiserver: api?.access })
-  const kubeconfig = stage.kubeconfig ?? (await api!.kubeconfigOf(me.name))
+  const access = stage.kubeconfig ?? (await api!.accountOf(me.name))
   await agent.warmCache()
-  agent.start({ ...stage, kubeconfig }, cgroup?.command)
+  agent.start({ ...stage, access }, cgroup?.command)
   const readyMs = await agent.ready(READY_LIMIT_MS)
   if (readyMs === undefined) throw new Error(`the agent did not become ready: ${agent.said}`)
   await world.call('play')

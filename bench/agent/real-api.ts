@@ -4,16 +4,16 @@
 import type { FixedAccess } from '../../kube/client/fixed-credentials.js'
 import { createZoneObjects } from '../../sandbox/zone-objects.js'
 import { API_PORT } from '../../testkit/control-plane/flags.js'
-import { kubeconfig } from '../../testkit/control-plane/kubeconfig.js'
 import { createAgentPod, daemonTemplate } from '../../testkit/deploy/agent-pod.js'
 import { openPlane } from '../grids/plane.js'
+import type { PodAccount } from './agent-process.js'
 
 /** The agent's apiserver. */
 export interface RealApi {
   /** For the world, which is the administrator. */
   readonly access: FixedAccess
-  /** The kubeconfig of the agent's Pod on a node, by the address that it alone uses. */
-  kubeconfigOf(node: string): Promise<string>
+  /** The account of the agent's Pod on a node, by the address that it alone uses. */
+  accountOf(node: string): Promise<PodAccount>
   stop(): Promise<void>
 }
 
@@ -40,10 +40,10 @@ export const openRealApi = async (
   }
   return {
     access: { server: plane.url, token: plane.adminToken, ca: plane.ca },
-    kubeconfigOf: async node => {
+    accountOf: async node => {
       const template = await daemonTemplate(plane.admin, never)
       const token = await createAgentPod(plane.admin, node, template, never)
-      return kubeconfig(`https://${address}:${API_PORT}`, plane.ca, { token })
+      return { host: address, port: API_PORT, token, ca: plane.ca }
     },
     stop: () => opened.stop(),
   }

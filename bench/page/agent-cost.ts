@@ -102,7 +102,7 @@ export const measurePageCost = async (order: PageOrder): Promise<PageCost> => {
     const stage = await world.call('begin', worldOrder(order.nodes, 'default', BLOCK))
     if (stage.kubeconfig === undefined) throw new Error('the world plays no apiserver')
     await agent.warmCache()
-    agent.start({ ...stage, kubeconfig: stage.kubeconfig })
+    agent.start({ ...stage, access: stage.kubeconfig })
     if ((await agent.ready(READY_LIMIT_MS)) === undefined)
       throw new Error(`the agent did not become ready: ${agent.said}`)
     await world.call('play')
