@@ -13,6 +13,7 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
 import type { ResultStore } from '../../store.js'
 import type { MemberPins } from './member-pins.js'
+import { isRefused, ListTrouble } from './list-trouble.js'
 import { readPublished } from './own-keys.js'
 import { againMs, FIRST_WANTED_MS, REVIEW_MS, reviewMs, WANTED_MS, wantedAt } from './pace.js'
 
@@ -44,15 +45,6 @@ const portions = (names: readonly NodeName[], size: number): NodeName[][] =>
 
 type NotesByName = ReadonlyMap<string, NodeNotes>
 
-/** After so many refused lists in a row Nodes are read one by one until all are due again. */
-const MOST_REFUSED = 3
-/** After so many that failed otherwise a Node is read alone. Where that is answered, and the next list is not, lists do not work. */
-const MOST_FAILED = 3
-
-/** The server does not show what was asked for, however often. */
-const isRefused = (error: unknown): boolean =>
-  error instanceof KubeStatusError && error.status < 500 && error.status !== 429
-
 /** Nodes that are read with one request. */
 export interface Portion {
   readonly names: readonly NodeName[]
@@ -79,11 +71,7 @@ export class MemberReviews {
   readonly #wanted = new Set<NodeName>()
   /** Refused reads of each Node in a row. */
   readonly #refusals = new Map<NodeName, number>()
-  #refusedLists = 0
-  /** Lists in a row that the link may have failed, or the server, or what is between. */
-  #failedLists = 0
-  /** A Node that was read alone since was answered. */
-  #hasAnswered = false
+  readonly #listTrouble = new ListTrouble()
   /** When all are read although nothing calls for it. */
   #reviewAt = Infinity
   #startedAt = 0
@@ -152,8 +140,7 @@ export class MemberReviews {
     ]
     const alone = portions(single, 1).map(names => ({ names, cost: 1 }))
     const [first] = lists
-    const isInDoubt = this.#failedLists >= MOST_FAILED && !this.#hasAnswered
-    if (!isInDoubt || first === undefined) return [...lists, ...alone]
+    if (!this.#listTrouble.isInDoubt || first === undefined) return [...lists, ...alone]
     return [{ names: first.names.slice(0, 1), cost: 1 }, ...alone]
   }
 
@@ -190,12 +177,12 @@ export class MemberReviews {
   #beginReview(now: number): void {
     this.#reviewAt = now + reviewMs(this.#seams.random)
     this.#unlisted.clear()
-    this.#listsWork()
+    this.#listTrouble.clear()
     for (const [name, at] of this.#dueAt) this.#dueAt.set(name, Math.min(at, now))
   }
 
   #isListed(name: NodeName): boolean {
-    return this.#refusedLists < MOST_REFUSED && isSelectable(name) && !this.#unlisted.has(name)
+    return !this.#listTrouble.isLasting && isSelectable(name) && !this.#unlisted.has(name)
   }
 
   async #read(name: NodeName): Promise<NotesByName> {
@@ -204,7 +191,7 @@ export class MemberReviews {
       name,
       signal => kube.getNodeNotes(name, signal),
       error => {
-        this.#readAlone(isRefused(error))
+        this.#listTrouble.readAlone(isRefused(error))
         if (!isRefused(error) || !this.#dueAt.has(name)) return
         const refusals = (this.#refusals.get(name) ?? 0) + 1
         this.#refusals.set(name, refusals)
@@ -212,7 +199,7 @@ export class MemberReviews {
       },
     )
     if (found === undefined) return new Map()
-    this.#readAlone(true)
+    this.#listTrouble.readAlone(true)
     this.#refusals.delete(name)
     lists.reached(found.resourceVersion)
     return new Map([[name, found]])
@@ -226,7 +213,7 @@ export class MemberReviews {
       error => this.#listFailed(error),
     )
     if (list === undefined) return new Map()
-    this.#listsWork()
+    this.#listTrouble.clear()
     if (lists.listed(list.version)) {
       // The store is another one, or a cache between us and the server keeps old lists: believe only what etcd says.
       lists.restored()
@@ -242,25 +229,11 @@ export class MemberReviews {
 
   #listFailed(error: unknown): void {
     if (error instanceof KubeStatusError) this.#seams.lists.refused(error.status)
-    if (isRefused(error)) this.#refusedLists++
-    else if (this.#hasAnswered) this.#refusedLists = MOST_REFUSED
-    else this.#failedLists++
-    if (this.#refusedLists < MOST_REFUSED) return
+    this.#listTrouble.listFailed(error)
+    if (!this.#listTrouble.isLasting) return
     this.#seams.log.warn('lists of Nodes fail: members are read one by one for some hours', {
       error: reasonOf(error),
     })
-  }
-
-  /** A Node was read alone. @param isAnswered whether the server said anything */
-  #readAlone(isAnswered: boolean): void {
-    if (this.#failedLists < MOST_FAILED) return
-    this.#hasAnswered = isAnswered
-    if (!isAnswered) this.#failedLists = 0
-  }
-
-  #listsWork(): void {
-    this.#refusedLists = this.#failedLists = 0
-    this.#hasAnswered = false
   }
 
   #readSoon(names: readonly NodeName[]): void {
