@@ -150,9 +150,7 @@ export class MemberReviews {
     const names = all.filter(name => this.#dueAt.has(name))
     if (names.length === 0) return false
     const now = clock.now()
-    const againAt = new Map(
-      names.map(name => [name, now + againMs(this.#refusals.get(name) ?? 0)] as const),
-    )
+    const againAt = new Map(names.map(name => [name, now + this.#failedMs(name)] as const))
     for (const [name, at] of againAt) {
       this.#dueAt.set(name, at)
       this.#wanted.delete(name)
@@ -285,13 +283,24 @@ export class MemberReviews {
 
   /** Time until its Node is read again, unless all are read or a message suggests new keys before. */
   #nextMs(name: NodeName, decision: PinDecision): number {
-    const { clock } = this.#seams
-    const { exchangeTimeoutMs, identityChangeAfterMs } = this.#options
+    const { identityChangeAfterMs } = this.#options
     if (decision.kind === 'wait') return Math.max(FIRST_WANTED_MS, decision.ms)
     if (decision.kind === 'dispute') return identityChangeAfterMs
-    if (decision.kind !== 'ask') return Infinity
-    // Soon at first: the request to its agent may have been lost.
-    return clock.now() - this.#doubtedAt.get(name)! < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
+    return decision.kind === 'ask' ? this.#askedMs(this.#doubtedAt.get(name)!) : Infinity
+  }
+
+  /** Pause before a Node is read again whose read failed: messages make it due sooner, except while its agent is asked for its keys. */
+  #failedMs(name: NodeName): number {
+    const doubtedAt = this.#doubtedAt.get(name)
+    return doubtedAt === undefined
+      ? againMs(this.#refusals.get(name) ?? 0)
+      : this.#askedMs(doubtedAt)
+  }
+
+  /** Soon at first: the request to its agent may have been lost. */
+  #askedMs(since: number): number {
+    const { exchangeTimeoutMs } = this.#options
+    return this.#seams.clock.now() - since < WANTED_MS ? exchangeTimeoutMs : WANTED_MS
   }
 
   /** Its Node has keys that the pinned ones did not sign: ask the agent at its address which keys it has. */

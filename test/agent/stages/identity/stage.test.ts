@@ -4,7 +4,7 @@ import { writeIdentity } from '../../../../agent/identity/annotation.js'
 import { generateNodeKeys } from '../../../../agent/identity/node-keys.js'
 import { rememberPins } from '../../../../agent/stages/identity/remembered-pins.js'
 import type { StateName } from '../../../../agent/state-folder.js'
-import { KubeStatusError } from '../../../../core/errors.js'
+import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import { memoryFolder } from '../../../../testkit/zone/memory-folder.js'
 import { bed, OTHER, ownNotes, SELF } from './bed.js'
 
@@ -84,6 +84,45 @@ t.test('with require other keys count as soon as they have waited for long enoug
   t.ok(readAt >= countAt && readAt <= countAt + 1_000, `read at ${readAt} ms, due at ${countAt}`)
   await stage.stop()
 })
+
+t.test(
+  'a Node in doubt whose read fails is read again as soon as one whose read does not',
+  async t => {
+    const uid = 'u1'
+    let text: string | undefined
+    let failAt = Infinity
+    const { clock, store, stage, options, reads } = await bed({
+      notesOf: (name, own) => {
+        if (name === OTHER && clock.now() >= failAt) {
+          failAt = Infinity
+          throw new KubeUnreachableError('GET', 'connection refused')
+        }
+        return ownNotes(name, name === SELF ? own : text)
+      },
+    })
+    const publish = (generation: number): void => {
+      const subject = { clusterId: options.clusterId, node: OTHER, uid }
+      text = writeIdentity(subject, generation, generateNodeKeys())
+      store.unknownIdentity.emit(OTHER)
+    }
+    publish(1)
+    await clock.advance(20_000)
+    // Nobody tells which keys the agent has.
+    publish(2)
+    await clock.advance(30_000)
+    failAt = clock.now()
+    const { length } = reads
+    for (let passed = 0; passed < 40_000; passed += 500) {
+      store.unknownIdentity.emit(OTHER)
+      await clock.advance(500)
+    }
+    t.equal(failAt, Infinity, 'one failed')
+    const ats = reads.slice(length - 1).flatMap(({ name, at }) => (name === OTHER ? [at] : []))
+    const gaps = ats.slice(1).map((at, i) => at - ats[i]!)
+    t.ok(gaps.length >= 3 && Math.max(...gaps) <= 10_000, `read again after ${gaps.join(', ')} ms`)
+    await stage.stop()
+  },
+)
 
 t.test(
   'an agent whose role does not let it publish its keys says so once, and asks seldom',
