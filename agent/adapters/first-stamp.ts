@@ -27,7 +27,7 @@ const FIELDS = {
   leases: { 'f:spec': { 'f:renewTime': {} } },
 }
 
-/** Gives an object whose `managedFields` are empty its first entry, in the agent's own name and without a time. */
+/** Adds the first entry to an object without `managedFields`, in the agent's own name and without a time: then the apiserver records times again. */
 export const firstStamp = (
   { group, version, resource }: ResourceType<unknown>,
   resourceVersion: string | undefined,
@@ -71,7 +71,7 @@ export const afterRefusal = async <T>(
   } catch {
     return refused
   }
-  const message = `its managedFields were empty and begin now, since it was refused: ${reasonOf(refused)}`
+  const message = `refused because it had no managedFields (${reasonOf(refused)}); a first entry was added, the write is tried again`
   return new KubeStatusError(`PATCH ${type.resource} ${of.name}`, {
     ...{ status: 409, reason: 'Conflict', message },
   })

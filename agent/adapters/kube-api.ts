@@ -80,7 +80,7 @@ const LEASES: ResourceType<LeaseView> = {
 }
 /** Metadata of 64 Nodes is some hundred kB. */
 const MOST_NOTES_BYTES = 4 << 20
-/** A list that is whole by then comes over any link that is of use. */
+/** The longest time for one list, on any link that is of use. */
 const LIST_MS = 120_000
 const LEASE_NAMESPACE = 'kube-node-lease'
 const TRIED: Readonly<

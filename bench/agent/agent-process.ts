@@ -55,7 +55,7 @@ export interface PodAccount {
 
 /** A stage with the way to its apiserver. */
 export interface ReadyStage extends Stage {
-  /** As in a Pod, which needs a mount namespace of our own; or the text of a kubeconfig. */
+  /** A service account, mounted as in a Pod, which needs a mount namespace of our own; or the text of a kubeconfig. */
   readonly access: PodAccount | string
 }
 

@@ -81,7 +81,7 @@ const aboutCrashes = (
   return [
     ...always,
     ...(times.trials < ENOUGH_TRIALS ? [] : p50),
-    // The slowest wait for a probe, and probes are the same: so many crashes with other seeds would have to be played again.
+    // It depends on when probes are made, which identities do not change: it is judged in the rows without.
     ...(identity === 'off' ? p99 : []),
   ]
 }

@@ -103,6 +103,36 @@ t.test('with prefer a node that lost its disk is heard as soon as it says so', a
     })
 })
 
+/** One of three comes back without its disk and reaches a member alone that is cut from the cloud. @returns who is marked then */
+const markedBehindCut = async (t: Test, mode: string): Promise<readonly string[]> => {
+  let marked: readonly string[] = []
+  const zone = { what: mode, size: 3, seed: 6, flags: [`--identity=${mode}`] } as const
+  await scenario(t, zone, async world => {
+    await world.settled()
+    world.crash(2)
+    await world.run(30_000)
+    t.strictSame(world.condemned(), ['n2'])
+    const [far, , lost] = world.machines.map(({ address }) => address)
+    world.network.cut(lost!, far!)
+    world.network.cut(far!, lost!)
+    world.cutCloud(1)
+    world.machine(2).disk.clear()
+    world.repair(2)
+    await world.run(180_000)
+    marked = world.condemned()
+    t.strictSame(world.downFrom(1), [], 'the one that it reaches shows it up')
+    world.healCloud(1)
+    const ms = await world.until(() => world.condemned().length === 0, 60_000)
+    t.ok(ms !== undefined, `no mark ${ms} ms after the link is back`)
+  })
+  return marked
+}
+
+t.test('behind a member that is cut from the cloud a lost disk keeps a mark', async t => {
+  t.strictSame(await markedBehindCut(t, 'off'), [])
+  t.strictSame(await markedBehindCut(t, 'prefer'), ['n2'])
+})
+
 /** Another one of three dies just after a node lost its disk while the apiserver refused; ms until it is marked. */
 const markedAfterLoss = async (t: Test, mode: string): Promise<number> => {
   let markedMs: number | undefined

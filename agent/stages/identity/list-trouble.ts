@@ -3,7 +3,7 @@ import { KubeStatusError } from '../../../core/errors.js'
 
 /** After so many refused lists in a row they are of no use. */
 const MOST_REFUSED = 3
-/** After so many that failed otherwise a Node is read alone. Where that is answered, and the next list is not, lists do not work. */
+/** After so many other failures one Node is read, to tell lists that do not work from a link that does not. */
 const MOST_FAILED = 3
 
 /** The server does not show what was asked for, however often. */
@@ -15,7 +15,7 @@ export class ListTrouble {
   #refused = 0
   /** In a row; the link may have failed, or the server, or what is between. */
   #failed = 0
-  /** A Node that was read alone since was answered. */
+  /** Since then a single Node could be read. */
   #hasAnswered = false
 
   /** Nodes have to be read one by one, until `clear`. */

@@ -237,7 +237,9 @@ export class MembersWatch {
       this.#pollLater(this.#isPolled ? pollMs : RARELY * pollMs)
     } catch (error) {
       if (signal.aborted) return
-      log[this.#hasComplained ? 'debug' : 'warn']('zone not listed', { error: reasonOf(error) })
+      log[this.#hasComplained ? 'debug' : 'warn']('listing the zone’s Nodes failed, will retry', {
+        error: reasonOf(error),
+      })
       this.#hasComplained = true
       this.#mustListAgain = false
       if (error instanceof KubeStatusError) this.#lists.refused(error.status)
@@ -245,7 +247,7 @@ export class MembersWatch {
     }
   }
 
-  /** They count whatever comes of a list that is shown alone. */
+  /** They count whatever comes of a list that is only displayed. */
   async #pollMembers(): Promise<void> {
     const { signal } = this.#stopping
     if (!this.#isPolled) return

@@ -27,7 +27,7 @@ interface ConfinementSeams {
 /** The agents of a cluster start together: each looks first after this time, give or take this share of it. */
 const FIRST_MS = 30_000
 const FIRST_SHARE = 0.9
-/** After it could not be found out. Where somebody else refuses, each pause is twice the one before, at most the usual one. */
+/** After it could not be found out. Where RBAC or another admission plugin refuses, each pause is twice the one before, at most the usual one. */
 const SOON_MS = 600_000
 /** How long it may take until a policy that was removed or added is noticed. */
 const AGAIN_MS = 4 * 3_600_000
@@ -71,7 +71,7 @@ export class ConfinementCheck {
   readonly #stopping = new AbortController()
   #current: Confinement = { state: 'unknown', reason: 'not asked yet', at: -Infinity }
   #dueAt: number | undefined
-  /** Looks in a row that somebody else than a policy ended. */
+  /** Looks in a row that RBAC or another admission plugin ended. */
   #refusals = 0
   #running: Promise<void> | undefined
 

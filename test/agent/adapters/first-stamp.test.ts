@@ -24,7 +24,10 @@ t.test('after a refusal what has no managedFields gets its first entry', async t
   for (const [call, path, apiVersion] of calls) {
     server.script(forbidden, withoutStamps, withoutStamps)
     const before = server.asked.length
-    const error = { status: 409, message: /begin now, since it was refused: .*scripted 403/ }
+    const error = {
+      status: 409,
+      message: /no managedFields \(.*scripted 403.*\); a first entry was added/,
+    }
     await t.rejects(call(), error, 'to be tried again')
     const [, read, written] = server.asked.slice(before)
     t.match(

@@ -14,7 +14,7 @@ import { FakeWatches, nodeView } from '../../fake-watches.js'
 const MINUTE_MS = 60_000
 const named = (count: number) => Array.from({ length: count }, (_, i) => nodeView(`n${i + 1}`))
 
-/** Eight members, of which five would be watched. @param wider a selector of nodes that are shown alone */
+/** Eight members, of which five would be watched. @param wider a selector of nodes that are only displayed */
 const start = async (wider: string | undefined, refuses: (selector: string) => boolean) => {
   const kube = new FakeWatches()
   const { listMembers } = kube
@@ -35,7 +35,7 @@ const start = async (wider: string | undefined, refuses: (selector: string) => b
   return { kube, clock, log, watch, changes: () => changes }
 }
 
-t.test('a list that is shown alone does not hold up the one of the members', async t => {
+t.test('a list that is only displayed does not hold up the one of the members', async t => {
   const { kube, clock, watch, changes } = await start('w', selector => selector === 'w')
   t.equal(watch.members?.size, 8)
   const before = changes()
@@ -51,7 +51,8 @@ t.test('that a zone is not listed is said once, until it is', async t => {
   let isRefusing = true
   const { kube, clock, log, watch } = await start(undefined, () => isRefusing)
   kube.lists.set('s', named(8))
-  const said = () => log.lines.filter(({ message }) => message === 'zone not listed')
+  const said = () =>
+    log.lines.filter(({ message }) => message === 'listing the zone’s Nodes failed, will retry')
   await clock.advance(10 * MINUTE_MS)
   t.match(said()[0], { level: 'warn', fields: { error: /403 Forbidden: no/ } })
   t.ok(said().length > 3)
