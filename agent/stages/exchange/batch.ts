@@ -110,7 +110,7 @@ export class Batch {
     const isFast = isBurst || this.route === 'vote'
     const entries = this.isEmpty ? [] : news.unasked(peer, this.#isWide, isFast)
     const body = membership.bodyOfPair({ ...this.#order, sparse }, entries, !this.isEmpty)
-    news.noteUnasked(peer, body.entries)
+    news.noteSentUnasked(peer, body.entries)
     return { asOf: now, ...body }
   }
 

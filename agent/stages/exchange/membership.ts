@@ -149,8 +149,8 @@ export class Membership {
     return this.#keys.lacksOurs(peer)
   }
 
-  believesZoneKey(peer: PeerState): boolean {
-    return this.#keys.believesShared(peer)
+  acceptZoneKey(peer: PeerState): boolean {
+    return this.#keys.acceptZoneKey(peer)
   }
 
   get identities(): ZoneIdentities {

@@ -24,7 +24,7 @@ const TRY_PAIR_MS = 30_000
 /** One side does not have the key with which the other signs. */
 const KEY_REFUSALS: readonly string[] = ['unknown-key', 'bad-signature'] satisfies Refusal[]
 
-/** So the keys of a pair are refused by a peer that knows none of ours, or others. */
+/** How a peer refuses the keys of a pair when it does not know our public keys, or knows older ones. */
 const LACKS_OURS: readonly string[] = [...KEY_REFUSALS, 'no-identity' satisfies Refusal]
 
 /** What an answer with an error status says: in plain text why, or a signed message that we cannot open. */
@@ -234,7 +234,7 @@ export class PeerClient {
     { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
   ): Step {
     const context = this.#context
-    const isBelieved = reply.isOfPair || context.membership.believesZoneKey(peer)
+    const isBelieved = reply.isOfPair || context.membership.acceptZoneKey(peer)
     if (!isBelieved) peer.rosterHash = reply.header.membershipHash
     // It was made after our request, however long it took to get here.
     else if (context.membership.take(reply, peer, sentAt) === undefined) {

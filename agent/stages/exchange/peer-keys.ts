@@ -108,7 +108,7 @@ export class PeerKeys {
    * An agent at the peer's address answered with the zone's key. @returns whether that counts: where it may have lost its own
    * keys, the peer is believed by the zone's key until it signs again
    */
-  believesShared(peer: PeerState): boolean {
+  acceptZoneKey(peer: PeerState): boolean {
     const { statements, log } = this.#start
     if (!statements.isSigned(peer.index)) return true
     if (!this.mayBeLost(peer)) return false

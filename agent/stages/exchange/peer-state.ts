@@ -65,7 +65,7 @@ export class PeerState {
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
   /** When the newest request was sent whose answer was signed with the keys of the pair. */
   provedAt = -Infinity
-  /** Since when it refuses the keys of the pair, and signed nothing with them: it does not know ours. Infinity: it knows them. */
+  /** Since when it has refused messages signed with the keys of the pair, and sent none. Infinity: it accepts them. */
   lacksOurKeysAt = Infinity
   /** When the keys of the pair were last tried although they are not used at present. */
   triedPairAt = -Infinity

@@ -34,7 +34,7 @@ export class StatementNews {
   readonly #digests: Digests
   readonly #peerDigests: PeerDigests
   /** The first peers that were sent the member's present statement without asking, by place. */
-  readonly #told = new Map<number, Set<PeerState>>()
+  readonly #sentUnasked = new Map<number, Set<PeerState>>()
   /** The places of members that may have said lately what others must hear at once. */
   #urgent = new Set<number>()
   /** The places of members that peers have links of which fit no statement that is known here, or had. */
@@ -66,7 +66,7 @@ export class StatementNews {
     this.#digests.set(place, known)
     if (!isOther) return
     this.#urgent.add(place)
-    this.#told.delete(place)
+    this.#sentUnasked.delete(place)
   }
 
   /** Peers have links of this member that fit no statement that is known here. */
@@ -114,18 +114,18 @@ export class StatementNews {
   }
 
   /** These entries go to a peer that did not ask for them. */
-  noteUnasked(peer: PeerState, entries: readonly NewsEntry[]): void {
+  noteSentUnasked(peer: PeerState, entries: readonly NewsEntry[]): void {
     for (const { place, entry } of entries) {
       if (entry.kind !== 'statement' || place === this.#seams.table.self) continue
-      const told = this.#told.get(place) ?? new Set()
-      if (told.size < UNASKED_PEERS) this.#told.set(place, told.add(peer))
+      const sent = this.#sentUnasked.get(place) ?? new Set()
+      if (sent.size < UNASKED_PEERS) this.#sentUnasked.set(place, sent.add(peer))
     }
   }
 
-  /** Again to a peer that was told: it may not have arrived, and none of them takes the place of another. */
-  #mayTell(peer: PeerState, place: number): boolean {
-    const told = this.#told.get(place)
-    return told === undefined || told.size < UNASKED_PEERS || told.has(peer)
+  /** Again to a peer that was sent it: it may not have arrived, and none of them takes the place of another. */
+  #maySendUnasked(peer: PeerState, place: number): boolean {
+    const sent = this.#sentUnasked.get(place)
+    return sent === undefined || sent.size < UNASKED_PEERS || sent.has(peer)
   }
 
   /**
@@ -147,7 +147,7 @@ export class StatementNews {
       knowledge,
     )
     return entries.filter(
-      ({ place, entry }) => entry.kind !== 'statement' || this.#mayTell(peer, place),
+      ({ place, entry }) => entry.kind !== 'statement' || this.#maySendUnasked(peer, place),
     )
   }
 
@@ -157,7 +157,7 @@ export class StatementNews {
       const { urgentSince } = this.#seams.member(place)!
       if (now - urgentSince < RECENT_MS) continue
       this.#urgent.delete(place)
-      this.#told.delete(place)
+      this.#sentUnasked.delete(place)
     }
     return this.#urgent
   }

@@ -53,7 +53,7 @@ const start = () => {
   /** Kinds of entries by place, as told to another peer that has said nothing yet, or to this one. */
   const tell = (peer = newPeer()): Record<number, string> => {
     const entries = news.unasked(peer, true, true)
-    news.noteUnasked(peer, entries)
+    news.noteSentUnasked(peer, entries)
     return Object.fromEntries(entries.map(({ place, entry }) => [place, entry.kind]))
   }
   return { news, says, newPeer, tell }
