@@ -5,7 +5,7 @@ import type { BodyOrder } from './body.js'
 import type { ExchangeContext } from './context.js'
 import type { SigningKeys } from './peer-keys.js'
 import type { BodyFor } from './pair-body.js'
-import type { PeerState } from './peer-state.js'
+import type { PeerState, Shown } from './peer-state.js'
 import type { NewsEntry } from './signed-body.js'
 import { seal, SPARSE, TYPE, type Header } from './wire.js'
 
@@ -31,6 +31,12 @@ interface Sealed {
   /** What the peer knows once it has accepted the message. */
   readonly entries: readonly NewsEntry[]
 }
+
+/** For how long we held the receiver's number when the body was true. */
+const heldMs = (shown: Shown | undefined, asOf: number): number =>
+  shown === undefined || shown.number === 0n
+    ? 0
+    : Math.min(MAX_HELD_MS, Math.floor(asOf - shown.at))
 
 /** The state as of one moment, for any number of receivers: encoded at most once per form, signed for each. */
 export class Batch {
@@ -84,10 +90,11 @@ export class Batch {
     { seq, sparse, keys }: { seq: number; sparse: boolean; keys: SigningKeys },
   ): Sealed {
     const { membership } = this.#context
-    const { bytes, asOf, count, entries } =
-      keys.primary.isOfPair === true
-        ? this.#bodyOfPair(peer, sparse)
-        : { ...this.#bodyFor(peer, sparse), count: this.#count, entries: [] }
+    const isPair = keys.primary.isOfPair === true
+    const shown = isPair ? peer.shownByPair : peer.shownByZoneKey
+    const { bytes, asOf, count, entries } = isPair
+      ? this.#bodyOfPair(peer, sparse)
+      : { ...this.#bodyFor(shown, sparse), count: this.#count, entries: [] }
     const header: Header = {
       type: TYPE[this.route],
       flags: sparse ? SPARSE : 0,
@@ -96,9 +103,9 @@ export class Batch {
       senderBoot: membership.boot,
       senderSeq: seq,
       baseHb: this.#baseHb,
-      destBoot: peer.destBoot,
+      destBoot: shown?.number ?? 0n,
       count,
-      heldMs: peer.destBoot === 0n ? 0 : Math.min(MAX_HELD_MS, Math.floor(asOf - peer.shownAt)),
+      heldMs: heldMs(shown, asOf),
     }
     return { bytes: seal(header, bytes, membership.zone, keys.primary), entries }
   }
@@ -115,9 +122,9 @@ export class Batch {
   }
 
   /** Encoded again when the peer issued its number after that: receivers count ages from when they issued the number. */
-  #bodyFor(peer: PeerState, sparse: boolean): Body {
+  #bodyFor(shown: Shown | undefined, sparse: boolean): Body {
     const known = sparse ? this.#sparse : this.#dense
-    if (known !== undefined && known.asOf >= peer.shownAt) return known
+    if (known !== undefined && known.asOf >= (shown?.at ?? -Infinity)) return known
     const body = this.#encode(sparse)
     if (sparse) this.#sparse = body
     else this.#dense = body

@@ -113,7 +113,8 @@ export class PeerClient {
     const { membership, traffic, seams, now } = this.#context
     const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
-    const isSparse = peer.rosterHash !== undefined && peer.rosterHash !== batch.hash
+    const rosterHash = this.#rosterHashOf(peer, isPair)
+    const isSparse = rosterHash !== undefined && rosterHash !== batch.hash
     const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
     const sentAt = now
     peer.lastSentAt = sentAt
@@ -130,6 +131,12 @@ export class PeerClient {
     })
     if (step === 'done') membership.statements.news.noteDelivered(peer, entries)
     return step
+  }
+
+  /** As far as whoever has the keys of this request says. */
+  #rosterHashOf(peer: PeerState, isPair: boolean): bigint | undefined {
+    const isBelieved = isPair || this.#context.membership.isShared(peer)
+    return isBelieved ? peer.rosterHash : peer.shownByZoneKey?.rosterHash
   }
 
   /** An error status: why the request failed. Who is there is known only if an agent of another zone signed it. */
@@ -235,22 +242,28 @@ export class PeerClient {
   ): Step {
     const context = this.#context
     const isBelieved = reply.isOfPair || context.membership.acceptZoneKey(peer)
-    if (!isBelieved) peer.rosterHash = reply.header.membershipHash
     // It was made after our request, however long it took to get here.
-    else if (context.membership.take(reply, peer, sentAt) === undefined) {
+    if (isBelieved && context.membership.take(reply, peer, sentAt) === undefined) {
       context.traffic.refuse('malformed', peer)
       this.#failed(peer, 'reply refused: malformed')
       return 'failed'
     }
-    if (reply.isOfPair) peer.provedAt = Math.max(peer.provedAt, sentAt)
-    peer.destBoot = reply.header.senderBoot
-    peer.shownAt = context.now
+    this.#noteShown(peer, reply, sentAt)
     if (reply.header.type === TYPE.challenge) return 'challenged'
     if (isBelieved) peer.heard(context.now)
     peer.trouble = undefined
     peer.isKeyRefused = false
     const wasUnread = denseHash !== undefined && reply.header.membershipHash !== denseHash
     return wasUnread ? 'other-roster' : 'done'
+  }
+
+  #noteShown(peer: PeerState, { header, isOfPair }: Message, sentAt: number): void {
+    const { senderBoot: number, membershipHash: rosterHash } = header
+    const shown = { number, at: this.#context.now, rosterHash }
+    if (isOfPair) {
+      peer.provedAt = Math.max(peer.provedAt, sentAt)
+      peer.shownByPair = shown
+    } else peer.shownByZoneKey = shown
   }
 
   #failed(peer: PeerState, trouble: string, isKeyRefused = false): void {

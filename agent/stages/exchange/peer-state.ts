@@ -20,6 +20,15 @@ export const REQUESTS = { perSecond: 20, burst: 40 }
 /** Limits what `Proofs` spends on what it passes on, in signatures: enough must be left for what the others pass on. */
 const PROOFS = { perSecond: 100, burst: 300 }
 
+/** What an answer showed us, which the next request must show. */
+export interface Shown {
+  /** To be sent as `destBoot`. */
+  readonly number: bigint
+  /** When it came in, by `Clock.now`. */
+  readonly at: number
+  readonly rosterHash: bigint
+}
+
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
 export class PeerState {
   readonly id: bigint
@@ -34,9 +43,10 @@ export class PeerState {
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
   readonly answerBudget = new TokenBucket(ZONES)
   readonly proofs = new TokenBucket(PROOFS)
-  /** The number that it last issued to us, to be sent as `destBoot`, and when that came in; 0: none yet. */
-  destBoot = 0n
-  shownAt = -Infinity
+  /** What it last showed us in an answer signed with the keys of the pair; undefined: nothing yet. */
+  shownByPair: Shown | undefined
+  /** The same with the zone's key, which others have too: it counts for requests that are signed with that. */
+  shownByZoneKey: Shown | undefined
   /** The number of our last request to it. */
   seq: number
   /** Its membership hash as it last sent it; undefined before. */
