@@ -41,7 +41,12 @@ const standIns = {
   'mime-db': importer => `module.exports = ${mediaTypes(importer)}`,
   // 140 KiB with a media type table of its own. The agent sends no forms.
   'form-data': () => `module.exports = class FormData {}`,
+  // It reads DEBUG, which is for who works on express, and asks the terminal for its colours.
+  debug: () => `module.exports = () => Object.assign(() => {}, { enabled: false })`,
 }
+
+/** What a stand-in says to whoever calls it all the same. */
+const refuse = what => `() => { throw new Error('${what} is not part of this program') }`
 
 /** Single modules: `[end of the importer's path, import, what it gets instead]`. */
 const modules = [
@@ -52,6 +57,44 @@ const modules = [
     `export const getFetch = () => false
      export default false`,
   ],
+  // Node's HTTP/2: 0.5 MiB. No request asks axios for it.
+  ['axios/lib/adapters/http.js', 'http2', 'export default {}'],
+  ['axios/lib/helpers/Http2Sessions.js', 'http2', 'export default {}'],
+  // 0.5 MiB. Requests follow no redirect and use no proxy (agent/adapters/http-transport.ts).
+  [
+    'axios/lib/adapters/http.js',
+    'follow-redirects',
+    `const request = ${refuse('following redirects')}
+     export default { http: { request }, https: { request } }`,
+  ],
+  [
+    'axios/lib/adapters/http.js',
+    'https-proxy-agent',
+    `export default class HttpsProxyAgent { constructor() { (${refuse('a proxy')})() } }`,
+  ],
+  // Copied as esbuild copies it, every part of it is loaded, worker threads among them: 0.4 MiB.
+  ...['adapters/http.js', 'helpers/Http2Sessions.js', 'helpers/formDataToStream.js'].map(path => [
+    `axios/lib/${path}`,
+    'util',
+    `export default require('node:util')`,
+  ]),
+  // 1 MiB with Node's worker threads. Lines are written by a function, in the thread that logs.
+  ['pino/lib/tools.js', 'worker_threads', 'exports.isMainThread = true'],
+  ['pino/lib/tools.js', 'sonic-boom', 'module.exports = class SonicBoom {}'],
+  ...[
+    ['pino/lib/tools.js', './transport'],
+    ['pino/pino.js', './lib/transport'],
+  ].map(([importer, name]) => [
+    importer,
+    name,
+    `module.exports = ${refuse('a transport of pino')}`,
+  ]),
+  // 0.3 MiB. Queries are read by URLSearchParams, and there are no forms.
+  ...['express/lib/utils.js', 'body-parser/lib/types/urlencoded.js'].map(importer => [
+    importer,
+    'qs',
+    `exports.parse = ${refuse('qs')}`,
+  ]),
 ]
 
 /** `[end of the path, [text, replacement]…]`. */
@@ -60,6 +103,11 @@ const patches = [
   [
     'axios/lib/utils.js',
     [`typeof G.FormData !== 'undefined' ? G.FormData : undefined`, 'undefined'],
+  ],
+  // Reading this one loads what makes it. Nobody asks which browser Node is.
+  [
+    'axios/lib/platform/common/utils.js',
+    [`(typeof navigator === 'object' && navigator) || undefined`, 'undefined'],
   ],
   // Intl maps 8 MiB of tables to tell the local time, which every Date knows. A named time zone still goes through it.
   [

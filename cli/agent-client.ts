@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createInterface } from 'node:readline'
 import type { Option } from 'commander'
 import * as v from 'valibot'
 import type { HistoryEntryView, HistoryView } from '../agent/http/history-view.js'
@@ -89,6 +88,8 @@ async function* watch(base: string, path: string, context: CliContext): AsyncGen
   try {
     const response = await client.open(base, path, context.signal)
     response.socket.setTimeout(0)
+    // Not at the top: the agent itself, which has this file too, reads no lines.
+    const { createInterface } = await import('node:readline')
     if (response.statusCode !== 200) throw new Error(`it says ${response.statusCode ?? 0}`)
     for await (const line of createInterface({ input: response }))
       if (line.startsWith('data: ')) yield line.slice('data: '.length)

@@ -14,6 +14,7 @@ const entry = `
 import axios from 'axios'
 import express from 'express'
 import cron from 'node-cron'
+import { pino } from 'pino'
 import { newClusters } from '@kubernetes/client-node/dist/config_types.js'
 
 declare const EDGE_HEALTH_VERSION: string
@@ -29,13 +30,17 @@ const main = async (): Promise<void> => {
   const lazy = process.argv[2] === 'lazy' ? await import('./lazy.js') : undefined
   const server = app.listen(0, '127.0.0.1', async () => {
     const at = 'http://127.0.0.1:' + (server.address() as { port: number }).port
-    const set = { proxy: false as const, validateStatus: () => true }
+    const set = { proxy: false as const, maxRedirects: 0, validateStatus: () => true }
     const utf8 = await axios.put(at + '/json', { a: 'ä' }, set)
     const other = await axios.put(at + '/json', '{}', {
       ...set, headers: { 'content-type': 'application/json; charset=iso-8859-2' },
     })
     const raw = await axios.put(at + '/raw', Buffer.from('12345'), set)
     const page = await axios.get(at + '/page', set)
+    const refusal = (more: object) => axios.get(at + '/page', { ...set, ...more }).catch((error: Error) => error.message)
+    const logged: string[] = []
+    pino({ base: null, timestamp: false }, { write: line => void logged.push(line) }).info({ n: 1 }, 'said')
+    const { moduleLoadList } = process as unknown as { moduleLoadList: string[] }
     console.log(JSON.stringify({
       server: cluster?.server,
       utf8: utf8.data, jsonType: utf8.headers['content-type'], other: other.status,
@@ -43,7 +48,9 @@ const main = async (): Promise<void> => {
       cron: cron.validate('*/5 * * * * *'),
       version: EDGE_HEALTH_VERSION, build: EDGE_HEALTH_BUILD,
       lazy: lazy?.word ?? 'not asked', started: (globalThis as Record<string, unknown>)['lazyStarted'] ?? false,
-      undici: (process as unknown as { moduleLoadList: string[] }).moduleLoadList.some(name => name.includes('undici')),
+      redirects: await refusal({ maxRedirects: 1 }), logged,
+      spared: ['undici', 'http2', 'worker_threads', 'readline', 'tty', 'perf_hooks', 'internal/navigator']
+        .filter(name => moduleLoadList.some(loaded => loaded === 'NativeModule ' + name || loaded.endsWith('/' + name))),
     }))
     server.close()
   })
@@ -127,7 +134,9 @@ t.test('the bundle', t => {
     build: /^[0-9a-f]{12}$/,
     lazy: 'not asked',
     started: false,
-    undici: false,
+    redirects: 'following redirects is not part of this program',
+    logged: ['{"level":30,"n":1,"msg":"said"}\n'],
+    spared: [],
   })
   t.match(JSON.parse(node(file, 'lazy').stdout), { lazy: 'asked', started: true })
 
