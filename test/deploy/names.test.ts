@@ -58,6 +58,7 @@ const COMBINATIONS: readonly (readonly string[])[] = [
   ['grids'],
   ['grids', 'renamed', 'renamed-grids'],
   ['grids', 'without-policies'],
+  ['vouch-taint', 'webhook', 'webhook-pods', 'without-policies'],
   ['metrics'],
   ['grids', 'bridge', 'vouch-taint', 'webhook', 'metrics-programs'],
   ['prometheus-rules'],
@@ -153,6 +154,8 @@ t.test('each account has its policies, which one component takes away', t => {
     without,
     ours.map(keyOf).filter(key => !key.startsWith('ValidatingAdmissionPolicy')),
   )
+  for (const names of COMBINATIONS.filter(names => names.includes('without-policies')))
+    t.notMatch(render(names).map(keyOf).join(), /Policy/, names.join())
   t.end()
 })
 
