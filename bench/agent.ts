@@ -10,7 +10,8 @@ import { TRAFFIC_HEAD, trafficRows } from '../testkit/meter/traffic.js'
 import { inColumns } from './scale/figures.js'
 import { isIsolated, runIsolated } from './wrapper/isolated.js'
 import { drawTable } from './wrapper/table.js'
-import { buildBundle, bundle, imageFlags } from './agent/agent-process.js'
+import { buildBundle, bundle } from './agent/agent-process.js'
+import { IMAGE_FLAGS } from '../sandbox/zone-node.js'
 import { barRows, isFailed, type BarRow } from './agent/bars.js'
 import { parseIdentityMode, refusedIn } from './agent/belief.js'
 import { measureCost, type Cost } from './agent/cost.js'
@@ -75,7 +76,7 @@ const { values } = parseArgs({
 
 const flagsOf = (): readonly string[] => {
   if (values.flags !== undefined) return values.flags.split(' ').filter(flag => flag !== '')
-  return values['no-flags'] ? [] : imageFlags()
+  return values['no-flags'] ? [] : IMAGE_FLAGS
 }
 
 const one = (value: number, digits = 1): string => value.toFixed(digits)

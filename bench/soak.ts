@@ -4,7 +4,8 @@
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { AgentProcess, buildBundle, bundle, imageFlags } from './agent/agent-process.js'
+import { AgentProcess, buildBundle, bundle } from './agent/agent-process.js'
+import { IMAGE_FLAGS } from '../sandbox/zone-node.js'
 import { quietFaults, worldOrder } from './agent/cost.js'
 import { handlesOf, memoryOf } from './agent/proc.js'
 import { AS_WORLD, WorldProcess } from './agent/world-process.js'
@@ -139,7 +140,7 @@ const main = async (): Promise<void> => {
   const agent = new AgentProcess({
     ...{ node: values.node, script: values.script, profile: values.profile, core: 1 },
     ...{ name: me!.name, address: me!.address, more: [], log: undefined },
-    flags: folder => [...imageFlags(), watchHandles(folder)],
+    flags: folder => [...IMAGE_FLAGS, watchHandles(folder)],
   })
   try {
     const stage = await world.call('begin', worldOrder(nodes, values.profile, Number(values.block)))

@@ -65,8 +65,8 @@ export const AGENT_FLAGS: readonly string[] =
   Number.parseInt(process.versions.node) < FIRST_WITHOUT_FLAG
     ? ['--no-expose-wasm', ...IMAGE_FLAGS]
     : IMAGE_FLAGS
-/** One malloc arena, as in the image. */
-const AGENT_ENV = { MALLOC_ARENA_MAX: '1' }
+/** What keeps malloc's memory small, as in the image: one arena, and what is free at the end of the heap goes back. */
+export const IMAGE_ENV = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' } as const
 
 const STATUS_MS = 300_000
 
@@ -173,7 +173,7 @@ export class ZoneNode extends NodeProcesses {
         title: `${what} ${this.name}`,
         command,
         args: [...flags, script, ...args],
-        env: { ...AGENT_ENV, ...env },
+        env: { ...IMAGE_ENV, ...env },
       },
       onCrash,
     )

@@ -47,6 +47,14 @@ export const shippedFlags = (): readonly string[] => {
   return (JSON.parse(line) as string[]).filter(part => part.startsWith('--'))
 }
 
+/** What the image says to the C library's allocator. */
+export const shippedMalloc = (): Readonly<Record<string, string>> => {
+  const text = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
+  return Object.fromEntries(
+    [...text.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name!, value!]),
+  )
+}
+
 /** Start the bundle; it is ended with the test in any case. */
 export const startBundle = (
   t: Test,

@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { IMAGE_ENV } from '../../sandbox/zone-node.js'
 import { LOCAL_PORT, PEER_PORT } from './world/cast.js'
 import type { Stage } from './world/world.js'
 import { pinnedCommand } from './world-process.js'
 
 /** The bench is one bundled file in .cache. */
 const root = join(import.meta.dirname, '..')
-
-/** The flags with which the image runs the agent. */
-export const imageFlags = (): readonly string[] => {
-  const text = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
-  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1]
-  if (line === undefined) throw new Error('docker/Dockerfile has no ENTRYPOINT in one line')
-  return (JSON.parse(line) as string[]).filter(part => part.startsWith('--'))
-}
 
 /** How to run the agent. */
 export interface AgentOrder {
@@ -93,7 +79,7 @@ const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(re
 /** As in the image; the agent sees nothing else of the environment. */
 const environment = (cache: string | undefined): NodeJS.ProcessEnv => ({
   NODE_ENV: 'production',
-  MALLOC_ARENA_MAX: '1',
+  ...IMAGE_ENV,
   ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }),
 })
 

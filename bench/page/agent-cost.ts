@@ -2,7 +2,8 @@
 // What the page and the texts cost a real agent: the shipped file with the image's flags, in a played zone where nothing happens.
 import type { Browser } from '../../testkit/browser.js'
 import { untilTrue } from '../../testkit/browser.js'
-import { AgentProcess, bundle, imageFlags, read } from '../agent/agent-process.js'
+import { IMAGE_FLAGS } from '../../sandbox/zone-node.js'
+import { AgentProcess, bundle, read } from '../agent/agent-process.js'
 import { quietFaults, worldOrder } from '../agent/cost.js'
 import { cpuMs, memoryOf } from '../agent/proc.js'
 import { WorldProcess } from '../agent/world-process.js'
@@ -95,7 +96,7 @@ export const measurePageCost = async (order: PageOrder): Promise<PageCost> => {
   const agent = new AgentProcess({
     ...{ node: order.node, script: bundle, core: undefined, log: undefined },
     ...{ profile: 'default', name: me.name, address: me.address },
-    ...{ more: ['--identity=off'], flags: imageFlags },
+    ...{ more: ['--identity=off'], flags: () => IMAGE_FLAGS },
   })
   const world = new WorldProcess(order.bench, undefined)
   try {

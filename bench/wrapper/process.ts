@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Child } from '../../sandbox/child.js'
+import { IMAGE_ENV } from '../../sandbox/zone-node.js'
 import { startWrapper } from '../../testkit/wrapper-process.js'
 import type { Api } from './client.js'
 
@@ -60,7 +61,7 @@ export class Wrapper {
         script: resolve('dist/edge-health.cjs'),
         stateDir: join(dir, 'state'),
         nodeFlags: shippedFlags(),
-        env: { MALLOC_ARENA_MAX: '1', NODE_ENV: 'production' },
+        env: { ...IMAGE_ENV, NODE_ENV: 'production' },
         signal: new AbortController().signal,
       })
       return new Wrapper({ url: `http://127.0.0.1:${port}` }, child, dir)

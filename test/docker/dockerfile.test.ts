@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { findTool } from '../../testkit/find-tool.js'
 import { freePort } from '../../testkit/free-port.js'
-import { AGENT_FLAGS, IMAGE_FLAGS } from '../../sandbox/zone-node.js'
-import { buildBundle, cleanEnvironment, shippedFlags } from '../../testkit/bundle.js'
+import { AGENT_FLAGS, IMAGE_ENV, IMAGE_FLAGS } from '../../sandbox/zone-node.js'
+import { buildBundle, cleanEnvironment, shippedFlags, shippedMalloc } from '../../testkit/bundle.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -137,6 +137,7 @@ t.test('hadolint has nothing to say', { skip: hadolint.missing }, t => {
 
 t.test("the demo's agents run with the same flags as the image's", t => {
   t.strictSame(IMAGE_FLAGS, shippedFlags())
+  t.strictSame(IMAGE_ENV, shippedMalloc())
   t.end()
 })
 
