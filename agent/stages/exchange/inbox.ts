@@ -100,14 +100,15 @@ export class Inbox {
 
   /**
    * The sender has an identity, so anybody with the zone's key could have sent this in its name; or it gave its identity up,
-   * or lost its keys, or lacks ours. Somebody asks at its address who is there, and this answer's signature says who is here.
+   * or lost its keys, or lacks ours. Somebody asks at its address who is there, and this answer's signature says who is here. Where it lacks ours,
+   * what we ask there is what it can hear of us.
    */
   #unsigned(peer: PeerState, request: Header): PeerAnswer {
     const { seams, membership, traffic } = this.#context
     seams.onUnknownIdentity(peer.name)
-    const isLost = membership.mayLackKeys(peer)
-    if (!isLost && !membership.lacksOurKeys(peer)) return this.#refuse('unsigned', peer)
-    if (isLost) this.#onUnsigned(peer)
+    const isWorthAnswer = membership.mayLackKeys(peer) || membership.lacksOurKeys(peer)
+    if (!isWorthAnswer) return this.#refuse('unsigned', peer)
+    this.#onUnsigned(peer)
     traffic.refuse('unsigned', peer)
     return this.#replies.sealed(request, TYPE.challenge, 0n, { keys: membership.keys })
   }

@@ -103,6 +103,8 @@ export class PeerClient {
       if (step === 'done' || step === 'failed' || step === 'keyless') return step
       if (reasons.has(step)) {
         this.#failed(peer, step)
+        // It is asking in turn who is here, and may believe the zone's key from then on.
+        if (!this.#isBelieved(peer, talk.keys)) peer.backoffUntil = -Infinity
         return 'failed'
       }
       reasons.add(step)
@@ -113,7 +115,8 @@ export class PeerClient {
     const { membership, traffic, seams, now } = this.#context
     const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
-    const rosterHash = this.#rosterHashOf(peer, isPair)
+    const isBelieved = this.#isBelieved(peer, keys)
+    const rosterHash = isBelieved ? peer.rosterHash : peer.shownByZoneKey?.rosterHash
     const isSparse = rosterHash !== undefined && rosterHash !== batch.hash
     const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
     const sentAt = now
@@ -133,10 +136,9 @@ export class PeerClient {
     return step
   }
 
-  /** As far as whoever has the keys of this request says. */
-  #rosterHashOf(peer: PeerState, isPair: boolean): bigint | undefined {
-    const isBelieved = isPair || this.#context.membership.isShared(peer)
-    return isBelieved ? peer.rosterHash : peer.shownByZoneKey?.rosterHash
+  /** Whether answers that are signed with these keys are the peer's for certain. */
+  #isBelieved(peer: PeerState, keys: SigningKeys): boolean {
+    return keys.primary.isOfPair === true || this.#context.membership.isShared(peer)
   }
 
   /** An error status: why the request failed. Who is there is known only if an agent of another zone signed it. */

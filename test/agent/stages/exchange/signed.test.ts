@@ -216,6 +216,32 @@ for (const size of share(t, [3, 10], 2, 'sizes'))
     await zone.stop()
   })
 
+t.test(
+  'of two nodes with new keys the one that cannot read the other’s hears it in time',
+  async t => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const { zone, identities } = start(5, 'prefer', seed)
+      await zone.clock.advance(30_000)
+      for (const n of [1, 2]) {
+        identities.renew(memberAt(n).name)
+        zone.agents[n]!.kill()
+        zone.start(n, { o: { identity: 'prefer' }, identities: identities.of(memberAt(n).name) })
+        // All read its Node but n1, which reads no more.
+        for (const { engine, n: other } of zone.agents)
+          if (other !== 1) engine.setIdentities(identities.of(memberAt(other).name))
+        await zone.clock.advance(n === 1 ? 60_000 + 1_000 * seed : 0)
+      }
+      let oldest = 0
+      for (let ms = 0; ms < 120_000; ms += 1_000) {
+        await zone.clock.advance(1_000)
+        oldest = Math.max(oldest, ageAt(zone, 1, 2))
+      }
+      t.ok(oldest < 60_000, `seed ${seed}: heard all the while: ${oldest} ms ago at most`)
+      await zone.stop()
+    }
+  },
+)
+
 t.test('two that took each other for nodes without keys find out', async t => {
   const { zone, identities } = start(2, 'prefer')
   await zone.clock.advance(20_000)
