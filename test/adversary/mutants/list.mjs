@@ -384,8 +384,8 @@ export const MUTANTS = [
       },
       {
         file: 'agent/stages/exchange/inbox.ts',
-        from: 'if (!isLost && !membership.lacksOurKeys(peer)) return',
-        to: 'if (!isLost) return',
+        from: 'membership.mayLackKeys(peer) || membership.lacksOurKeys(peer)',
+        to: 'membership.mayLackKeys(peer)',
       },
     ],
   },
