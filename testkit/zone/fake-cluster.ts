@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isDeepStrictEqual } from 'node:util'
-import { sleep, type Clock } from '../../core/clock.js'
+import { aborted, sleep, type Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError, WithheldError } from '../../core/errors.js'
 import type { NodeView } from '../../core/node.js'
 import {
@@ -192,7 +192,8 @@ export class FakeCluster {
     const at = this.#clock.now()
     const held = this.#cut.has(name) ? undefined : this.onCall?.({ at, by: actor, what })
     const answer = this.#cut.has(name) ? undefined : serve(held, work)
-    if (held instanceof Promise) await held
+    // As a request whose packets vanish, until its caller gives up.
+    if (held instanceof Promise) await Promise.race([held, aborted(signal)])
     const dateMs = Math.floor(this.serverWall() / 1000) * 1000
     if (!(await sleep(clock, LATENCY_MS / 2, signal))) throw signal.reason
     if (answer === undefined) throw new KubeUnreachableError(what, 'connection refused')
