@@ -88,6 +88,8 @@ const aboutCrashes = (
 
 /** By how much the messages of a death may be longer where nodes sign with keys of their own. */
 const SIGNED_TIMES = 1.8
+/** By how much half of the deaths may be written later there. */
+const SIGNED_LATER_MS = 300
 
 /** Rows with identities beside the same ones without. */
 const aboutSignatures = (rows: readonly CrashRow[]): Claim[] =>
@@ -98,7 +100,11 @@ const aboutSignatures = (rows: readonly CrashRow[]): Claim[] =>
     if (identity === 'off' || without === undefined) return []
     const what = `N=${size}, loss ${lossPercent} %: bodies in a death, --identity ${identity} beside off`
     const more = mean(times.bodies) / mean(without.times.bodies)
-    return [atMost(what, more, SIGNED_TIMES, n => `${n.toFixed(2)} times`)]
+    const bodies = atMost(what, more, SIGNED_TIMES, n => `${n.toFixed(2)} times`)
+    if (lossPercent > 0 || times.trials < ENOUGH_TRIALS) return [bodies]
+    const later = medianAtLeast(times.written) - quantile(without.times.written, 0.5)
+    const half = `N=${size}: half are written later by at least, --identity ${identity} beside off`
+    return [bodies, atMost(half, later, SIGNED_LATER_MS, seconds)]
   })
 
 const aboutQuiet = ({ profile }: Plan, { size, lossPercent, quiet }: QuietRow): Claim[] => {

@@ -122,6 +122,24 @@ t.test(
         .filter(({ text }) => text.includes('bodies in a death'))
         .map(({ isSo }) => isSo)
     t.same([bursts(1_790), bursts(1_810)], [[true], [false]], 'what signatures cost in a death')
+    const delayed = (ms: number) => {
+      const of = (identity: 'off' | 'require', base: number) => ({
+        ...{ ...first!, identity },
+        times: {
+          ...first!.times,
+          trials: 100,
+          written: Array.from({ length: 100 }, (_, at) => base + 10 * at),
+        },
+      })
+      return claimsOf(plan, {
+        ...{ quiet: [], partition: [] },
+        crash: [of('off', 1_000), of('require', 1_000 + ms)],
+      })
+        .filter(({ text }) => text.includes('half are written later'))
+        .map(({ isSo }) => isSo)
+    }
+    // Two standard errors of the median are 100 ms here.
+    t.same([delayed(390), delayed(410)], [[true], [false]], 'how much later signatures may be')
     const [calm] = rows.quiet
     const noisy = {
       ...calm!,
