@@ -9,13 +9,18 @@ import { TokenBucket } from './rate-limit.js'
 /** Signatures proved for all members together, in a second and at once: some 17 ms/s of CPU. */
 const PROVED_PER_SECOND = 150
 const PROVED_AT_ONCE = 300
+/**
+ * So many of them are kept for new statements that their own node sends, of which each member has few: several members that
+ * pass on wrong news of others together could otherwise keep what a healthy one says from being proved.
+ */
+const KEPT_FOR_ORIGINS = 50
 /** Proving one signature takes as long as hashing the links of so many quarters of a second. */
 const QUARTERS_PER_PROOF = 400
 
 /** Of the message that an entry came with. */
 export interface Arrival {
   /** Who passed it on. */
-  readonly peer: Pick<PeerState, 'proofs'>
+  readonly peer: Pick<PeerState, 'name' | 'proofs'>
   /** `Clock.now` when it is taken in. */
   readonly now: number
   /** Milliseconds that it may have been under way at most: they are added to the ages in it. */
@@ -43,7 +48,12 @@ export class Proofs {
   /** Takes the cost of so many signatures out of the limits, the peer's and that of all. @returns false where one is used up */
   afford(cost: number, { now, peer }: Pick<Arrival, 'now' | 'peer'>): boolean {
     const tokens = Math.max(0, cost)
-    return peer.proofs.take(now, tokens) && this.#limit.take(now, tokens)
+    return peer.proofs.take(now, tokens) && this.#takeOfAll(now, tokens)
+  }
+
+  /** @param kept how many must be left */
+  #takeOfAll(now: number, cost: number, kept = KEPT_FOR_ORIGINS): boolean {
+    return this.#limit.take(now, cost + kept) && this.#limit.take(now, -kept)
   }
 
   /** @returns undefined where the limit is used up */
@@ -53,21 +63,30 @@ export class Proofs {
       : this.#proveProgress(member.latest, entry, arrival)
   }
 
+  /** A new statement takes from its member's limit and from that of all, or from neither. */
+  #affordNew({ limit, pin }: MemberEntry, cost: number, { now, peer }: Arrival): boolean {
+    const kept = peer.name === pin.node ? 0 : KEPT_FOR_ORIGINS
+    if (!this.#takeOfAll(now, cost, kept)) return false
+    return limit.take(now) || !this.#limit.take(now, -cost)
+  }
+
   #proveStatement(
-    { latest, limit }: MemberEntry,
+    member: MemberEntry,
     { received, progress, age }: StatementEntry,
     arrival: Arrival,
   ): Taken | undefined {
     if (!isInChain(received, progress.quarters)) return WRONG_LINK
-    const { now, delayMs } = arrival
+    const { latest } = member
+    const { now, delayMs, peer } = arrival
     const isUnproved = latest.isUnproved(received)
     // Forged or not: it is not looked at yet, so it takes nothing from the member's limit.
     if (isUnproved && latest.isEarly(received, now)) return { kind: 'early' }
     const quarters = progress.quarters - (isUnproved ? 0 : latest.progress.quarters)
     const cost = Math.max(0, (isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)
     // In this order: a peer that has used up its own limit takes nothing from the member's, nor from that of all.
-    if (!arrival.peer.proofs.take(now, cost)) return undefined
-    if ((isUnproved && !limit.take(now)) || !this.#limit.take(now, cost)) return undefined
+    if (!peer.proofs.take(now, cost)) return undefined
+    if (!(isUnproved ? this.#affordNew(member, cost, arrival) : this.#takeOfAll(now, cost)))
+      return undefined
     if (isUnproved) this.#proved++
     return latest.takeStatement(received, progress, age + delayMs, now)
   }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many signatures an agent proves, and whose, while several members that hold keys flood it.
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+import t from 'tap'
+import { LINK_BYTES } from '../../../../agent/identity/link-chain.js'
+import { generateNodeKeys, type NodeKeys } from '../../../../agent/identity/node-keys.js'
+import {
+  parseStatement,
+  QUARTER_MS,
+  sealStatement,
+  type Statement,
+} from '../../../../agent/identity/statement.js'
+import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
+import { id64 } from '../../../../core/ids.js'
+import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
+import { TestIdentities } from '../../../../testkit/zone/identities.js'
+import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
+
+const SECOND = 1_000
+const PER_SECOND = 150
+const AT_ONCE = 300
+/** Of nobody. */
+const LINK = '07'.repeat(LINK_BYTES)
+
+/** Counted where Node.js does the work, not where the agent says so. */
+let verified = 0
+const { verify } = crypto
+t.before(() => {
+  crypto.verify = new Proxy(verify, {
+    apply: (target, self, given) => {
+      verified++
+      return Reflect.apply(target, self, given) as unknown
+    },
+  })
+  syncBuiltinESMExports()
+})
+t.teardown(() => {
+  crypto.verify = verify
+  syncBuiltinESMExports()
+})
+
+const FIRST: Statement = {
+  ...{ generation: 1, epoch: 1, time: 4_000_000_000, slot: 4, logLinks: 10, flags: 0, cutFor: 0 },
+  ...{ anchor: LINK, membershipHash: 0n, heartbeat: 1_000_000_000 },
+  ...{ down: [], notLooked: [], standsInFor: [] },
+}
+const says = (
+  n: number,
+  keys: NodeKeys,
+  change: Partial<Statement>,
+): Extract<PlacedEntry['entry'], { kind: 'statement' }> => {
+  const origin = { zoneHash: ZONE, id: id64(memberAt(n).name) }
+  const bytes = sealStatement({ ...FIRST, ...change }, origin, content => keys.sign(content))
+  const progress = { quarters: 0, link: undefined }
+  return { kind: 'statement', received: parseStatement(bytes)!, age: 0, progress }
+}
+
+const zoneOf = (size: number) => {
+  const zone = new ExchangeZone(size, 1)
+  const identities = new TestIdentities(zone.members.map(({ name }) => name))
+  const start = (n: number) =>
+    zone.start(n, { o: { identity: 'require' }, identities: identities.of(memberAt(n).name) })
+  return { zone, identities, start }
+}
+
+t.test('an agent proves 150 signatures in a second, 300 at once, whoever sends them', async t => {
+  const { zone, identities, start } = zoneOf(41)
+  const { engine, index } = start(0)
+  const liars = Array.from({ length: 40 }, (_, k) => ({
+    insider: new Insider(zone, k + 1, identities),
+    n: k + 1,
+    keys: identities.keysOf(memberAt(k + 1).name),
+  }))
+  // In the receiver's own name: a wrong signature of another member would mute who passes it on.
+  const forged = says(0, generateNodeKeys(), { epoch: 9_999 })
+  let time = FIRST.time
+  const everyMs = 50
+  const seconds = 10
+  const before = verified
+  // By how much the window that has most is above the rate.
+  let above = 0
+  let most = 0
+  for (let ms = 0; ms < seconds * SECOND; ms += everyMs) {
+    const since = verified
+    for (const { insider, n, keys } of liars) {
+      // Rightly signed, and something new each time.
+      const own = says(n, keys, { time: ++time })
+      const news = [
+        { place: index(0), entry: forged },
+        { place: index(n), entry: own },
+      ]
+      insider.send(
+        0,
+        news.sort((a, b) => a.place - b.place),
+      )
+    }
+    above += verified - since
+    most = Math.max(most, above)
+    above = Math.max(0, above - (everyMs * PER_SECOND) / SECOND)
+    await zone.clock.advance(everyMs)
+  }
+  const all = verified - before
+  t.ok(most <= AT_ONCE, `${most} at once`)
+  t.ok(all >= 0.9 * PER_SECOND * seconds, `${all}: they ask for more`)
+  t.ok(engine.status().identity.proved > 0.3 * all, 'right ones are among them')
+  await zone.stop()
+})
+
+t.test('members that flood together with wrong news silence no healthy one', async t => {
+  const size = 12
+  const honestOnes = 4
+  const { zone, identities, start } = zoneOf(size)
+  for (let n = 0; n < size; n++) start(n)
+  await zone.clock.advance(40 * SECOND)
+  const honest = zone.agents.slice(0, honestOnes)
+  const liars = zone.agents.slice(honestOnes).map(({ n, kill }) => {
+    kill()
+    return new Insider(zone, n, identities)
+  })
+  const known = liars[0]!
+    .send(0, [])
+    .news.flatMap(({ place, entry }) => (entry.kind === 'statement' ? [{ place, entry }] : []))
+  const placeOf = (n: number): number => zone.agents[0]!.index(n)
+  /** Links of nobody, so little ahead that each costs less than a signature: a wrong link alone mutes nobody. */
+  const cheap = (): PlacedEntry[] =>
+    known.map(({ place, entry }) => {
+      const ahead = Math.floor(zone.clock.now() / QUARTER_MS) + 400
+      const progress = { quarters: ahead, link: LINK }
+      return { place, entry: { ...entry, age: 0, progress } }
+    })
+  const forger = generateNodeKeys()
+  const forged = (n: number): PlacedEntry => {
+    const { statement } = known.find(({ place }) => place === placeOf(n))!.entry.received
+    const later = { ...statement, slot: 32, time: statement.time + 100_000 }
+    // It costs more than is left of the limit at any moment: what is never proved mutes nobody.
+    const progress = { quarters: 1_600, link: LINK }
+    return { place: placeOf(n), entry: { ...says(n, forger, later), progress } }
+  }
+  const forgeries = honest.map(({ n }) => forged(n)).sort((a, b) => a.place - b.place)
+  const statuses = new Set<number>()
+  let turn = 0
+  /** Each liar as often as it is heard, one after the other. @param isForging two of them forge what the healthy ones say */
+  const attack = async (ms: number, isForging = true): Promise<void> => {
+    const everyMs = 50 / liars.length
+    for (let left = ms; left > 0; left -= everyMs) {
+      const k = turn++ % liars.length
+      for (const { n } of honest) {
+        const others = (list: readonly PlacedEntry[]): readonly PlacedEntry[] =>
+          list.filter(({ place }) => place !== placeOf(n))
+        const says = others(isForging && k % 4 === 3 ? forgeries : cheap())
+        statuses.add(liars[k]!.send(n, says).status)
+      }
+      await zone.clock.advance(everyMs)
+    }
+  }
+  await attack(3 * SECOND, false)
+  await attack(5 * SECOND)
+  for (const isDown of [true, false, true]) {
+    zone.agents[2]!.vote(3, isDown)
+    const isKnown = (): boolean => honest.every(({ n, knows }) => n === 3 || knows(2, 3) === isDown)
+    let ms = 0
+    for (; ms < 30 * SECOND && !isKnown(); ms += 50) await attack(50)
+    t.ok(ms <= 300, `known to all after ${ms} ms`)
+    await attack(3 * SECOND)
+  }
+  t.strictSame([...statuses], [200], 'each message is taken in')
+  const wrong = honest[0]!.engine.status().refusals['bad-link'] ?? 0
+  t.ok(wrong > 1_000, `${wrong} wrong links were proved`)
+  await zone.stop()
+})
