@@ -158,6 +158,8 @@ export interface VoterView {
 /** One node with its voters. */
 export interface NodeDetail extends NodeStatus {
   readonly voters: readonly VoterView[]
+  /** Of the keys by which this agent knows the node, its own ones if it is its own node; null where it knows none. */
+  readonly keyFingerprint: string | null
 }
 
 /** The zone as this agent sees it. */

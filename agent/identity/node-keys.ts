@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
+  createHash,
   createPrivateKey,
   createPublicKey,
   randomBytes,
@@ -21,6 +22,10 @@ export interface PublicKeys {
   /** X25519: agrees with each peer on a key that only the two have. */
   readonly agreement: Buffer
 }
+
+/** 16 hexadecimal digits that tell a node's keys from others, for people who compare them. */
+export const fingerprintOf = ({ signing, agreement }: PublicKeys): string =>
+  createHash('sha256').update(signing).update(agreement).digest('hex').slice(0, 16)
 
 /** The keys of one node, with their private halves. */
 export interface NodeKeys {

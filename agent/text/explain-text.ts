@@ -71,6 +71,12 @@ const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string 
   }
 }
 
+/** An agent of an earlier version says nothing of keys. */
+const keyLines = ({ keyFingerprint }: Partial<NodeDetail>): readonly string[] =>
+  keyFingerprint === undefined || keyFingerprint === null
+    ? []
+    : [`known here by the fingerprint ${keyFingerprint}`]
+
 const writtenLine = ({ lastWrite }: NodeDetail, at: string): string =>
   lastWrite === null
     ? 'nothing by this agent since it started'
@@ -124,6 +130,7 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     fact('own probes', probeLine(node)),
     fact('own record', ownWord(node, at)),
     fact('exchange', peerLine(node, view)),
+    ...keyLines(node).map(text => fact('keys', text)),
     fact('written', writtenLine(node, at)),
     fact('next write', nextLine(node)),
     fact('vouching', vouchLine(node.vouch, at)),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { fingerprintOf } from '../identity/node-keys.js'
 import { voteOf } from '../stages/check/target-history.js'
 import type { CheckStage } from '../stages/check/stage.js'
 import type { PeerStatus } from '../stages/exchange/status.js'
@@ -219,6 +220,13 @@ export const nodeStatusOf = (scene: NodeScene, index: number): NodeStatus =>
   statusFrom(scene, explanationAt(scene, index))
 
 /** The same with every voter. */
+const fingerprintIn = ({ store, state }: NodeScene, index: number): string | null => {
+  const { own, pins } = store.identities.current
+  const isOwn = index === state.table.self
+  const keys = isOwn ? own?.keys.public : pins.get(state.roster.members[index]!.name)?.keys
+  return keys === undefined ? null : fingerprintOf(keys)
+}
+
 export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
   const explanation = explanationAt(scene, index)
   const { members } = scene.state.roster
@@ -229,5 +237,6 @@ export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
     counts: uncounted === undefined,
     why: uncounted === undefined ? null : describeUncounted(uncounted),
   }))
-  return { ...statusFrom(scene, explanation), voters }
+  const keyFingerprint = fingerprintIn(scene, index)
+  return { ...statusFrom(scene, explanation), voters, keyFingerprint }
 }

@@ -319,6 +319,12 @@ t.test('explain: every class has a first line that says it', t => {
     /looks dead .*, but that is not final yet; what holds it: --write-hold, no-quorum\.$/,
   )
   t.match(explained({ ...nodeFixture(1), voters: [] }), /own probes {3}this is the own node/)
+  const known = explained({ ...nodeFixture(2), voters: [], keyFingerprint: '0123456789abcdef' })
+  t.match(known, /^keys {9}known here by the fingerprint 0123456789abcdef$/m)
+  t.notMatch(explained({ ...nodeFixture(2), voters: [] }), /fingerprint/)
+  const earlier: Partial<NodeDetail> = { ...nodeFixture(2), voters: [] }
+  delete (earlier as { keyFingerprint?: unknown }).keyFingerprint
+  t.notMatch(explained(earlier as NodeDetail), /fingerprint/, 'an agent of an earlier version')
   t.match(
     explained({ ...nodeFixture(1, portless), voters: [] }),
     /kubelet unknown \(connection refused, and it never answered \(healthzPort: 0\?\)\), no trouble/,

@@ -29,6 +29,10 @@ const allSign = (world: World): boolean =>
       other => other.name === name || agent!.views.node(other.name)?.peer?.isSigned === true,
     ),
   )
+/** What the agents of a zone know a node's keys by: one fingerprint where they agree. */
+const fingerprintsOf = (world: World, index: number): readonly unknown[] => [
+  ...new Set(world.machines.map(({ agent }) => agent!.views.node(`n${index}`)?.keyFingerprint)),
+]
 const allHeard = (world: World, t: Test, what: string): void => {
   for (const index of world.indices) {
     if (world.machine(index).agent === undefined) continue
@@ -65,15 +69,22 @@ t.test('a zone that requires identities marks who dies and takes the mark off ag
 t.test('a node that lost its disk is heard with keys of the next generation', async t => {
   await scenario(t, { what: 'N=5', size: 5, flags: REQUIRE }, async world => {
     await world.settled()
+    const [before, ...others] = fingerprintsOf(world, 4)
+    t.match(before, /^[0-9a-f]{16}$/)
+    t.strictSame(others, [], 'all know it by the same keys')
+    t.notSame(fingerprintsOf(world, 3), [before], 'another node has other keys')
     world.killAgent(4)
     world.machine(4).disk.clear()
     world.boot(4)
     await world.run(60_000)
     t.match(noteOf(world, 4), /^1 2 /)
     t.ok(oldest(world, 4) > 60, 'not before its old keys were silent for long enough')
+    t.equal(fingerprintsOf(world, 4).length, 2, 'itself and the others disagree until then')
     await world.run(120_000)
     allHeard(world, t, 'then')
     t.ok(world.allSee())
+    t.equal(fingerprintsOf(world, 4).length, 1)
+    t.notSame(fingerprintsOf(world, 4), [before])
   })
 })
 

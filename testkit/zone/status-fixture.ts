@@ -55,7 +55,10 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
 })
 
 /** A healthy node. */
-export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): NodeStatus => ({
+export const nodeFixture = (
+  number: number,
+  change: Partial<NodeStatus> = {},
+): NodeStatus & Pick<NodeDetail, 'keyFingerprint'> => ({
   name: `node-${number}`,
   address: `10.0.0.${number}`,
   isSelf: number === 1,
@@ -102,6 +105,7 @@ export const nodeFixture = (number: number, change: Partial<NodeStatus> = {}): N
   vouch: { state: 'idle', since: null, by: null, reason: 'its link to the apiserver is up' },
   lastWrite: null,
   nextWrite: null,
+  keyFingerprint: null,
   ...change,
 })
 

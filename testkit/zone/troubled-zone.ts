@@ -102,7 +102,7 @@ export const serveZone = async (
   views.view = troubledZone(size)
   views.votes = matrixFor(views.view)
   views.entries = historyFor(views.view)
-  views.details = views.view.nodes.map(node => ({ ...node, voters: [] }))
+  views.details = views.view.nodes.map(node => ({ ...node, voters: [], keyFingerprint: null }))
   const app = makeLocalApp({
     ...{ views, localinfoTime: 'zero', metricsNodes: 'all', namespace: 'edge-system' },
     ...{ clock, log: silentLog },
