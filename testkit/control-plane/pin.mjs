@@ -33,8 +33,10 @@ const matching = (pattern, what) => {
   return found
 }
 
-const [[language]] = matching(/^go [\d.]+$/gm, 'go line')
-const [[settings]] = matching(/^godebug (?:\([^)]*\)|.*)$/gm, 'godebug line')
+const [[line, minor]] = matching(/^go (1\.\d+)[\d.]*$/gm, 'go line')
+/** `tool` lines need it. Which settings of Go programs run with is said apart, also where an older version leaves it to its go line. */
+const language = `go ${Number(minor.slice(2)) < 24 ? '1.24.0' : line.slice(3)}`
+const settings = /^godebug (?:\([^)]*\)|.*)$/m.exec(theirs)?.[0] ?? `godebug default=go${minor}`
 const staged = matching(/^\s*(k8s\.io\/[\w-]+) => \.\/staging\//gm, 'staged module')
 const text = [
   'module edge-health-lab',

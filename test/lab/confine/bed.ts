@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, Leases and tokens of every kind on a real apiserver, and requests with them.
 import { sleep, systemClock } from '../../../core/clock.js'
+import { KubeStatusError } from '../../../core/errors.js'
 import type { Json } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 
@@ -188,7 +189,8 @@ export class Bed {
     const node = { apiVersion: 'v1', kind: 'Node', name: writer, uid }
     this.#tokens.set('agent', await this.#podToken(agent!, writer))
     this.#tokens.set('agent of an earlier Node', await this.#podToken(agent!, again))
-    this.#tokens.set('agent, bound to the Node', await this.#token(agent!, node))
+    const bound = await this.#tokenOfNode(agent!, node)
+    if (bound !== undefined) this.#tokens.set('agent, bound to the Node', bound)
     this.#tokens.set('agent, unbound', await this.#token(agent!, undefined))
     this.#tokens.set('wrapper', await this.#podToken(wrapper!, writer))
     await this.#removeNode(again)
@@ -221,6 +223,10 @@ export class Bed {
       const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }
       await admin.post('/api/v1/namespaces/edge-system/configmaps', map, this.#signal)
     }
+  }
+
+  hasTokenOf(by: Writer): boolean {
+    return this.#tokens.has(by)
   }
 
   tokenOf(by: Writer): string {
@@ -260,6 +266,18 @@ export class Bed {
     const made = await this.#plane.admin.post(path, pod, this.#signal)
     const { uid } = made['metadata'] as { uid: string }
     return this.#token(account, { apiVersion: 'v1', kind: 'Pod', name, uid })
+  }
+
+  /** Undefined where the apiserver binds no token to a Node, as before Kubernetes 1.31 unless a feature gate is set. */
+  async #tokenOfNode(account: string, node: Json): Promise<string | undefined> {
+    try {
+      return await this.#token(account, node)
+    } catch (error) {
+      const isOld =
+        error instanceof KubeStatusError && error.message.includes('cannot bind token to a Node')
+      if (isOld) return undefined
+      throw error
+    }
   }
 
   async #token(account: string, boundObjectRef: Json | undefined): Promise<string> {

@@ -47,8 +47,16 @@ export class Table {
     this.#wrong += wrong
   }
 
-  async play(title: string, rows: readonly Row[]): Promise<void> {
+  /** Without those whose token this Kubernetes does not make. */
+  playable(rows: readonly Row[]): readonly Row[] {
+    return rows.filter(({ by = 'agent' }) => this.#bed.hasTokenOf(by))
+  }
+
+  async play(title: string, all: readonly Row[]): Promise<void> {
     this.#say(`${title}:`)
+    const rows = this.playable(all)
+    for (const { what, by = '' } of all.filter(row => !rows.includes(row)))
+      this.#say(`  not played, this Kubernetes makes no such token: ${by}: ${what}`)
     const count = { allowed: 0, refused: 0, wrong: 0 }
     for (const row of rows) {
       const outcome = await this.outcome(row)
