@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join, relative } from 'node:path'
 import { homedir } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { resolveAgentOptions } from '../../agent/options/resolve.js'
 import { parseManifests, readManifests, renderManifests } from '../../testkit/deploy/manifests.js'
@@ -315,6 +316,31 @@ t.test(
     t.end()
   },
 )
+
+t.test('under other names each binding names its policy, also by an older kubectl', t => {
+  for (const [folder, renamed] of [
+    [base, 'renamed'],
+    [component('grids'), 'renamed-grids'],
+  ] as const) {
+    const [{ replacements } = {}] = parseManifests(
+      readFileSync(join(component(renamed), 'kustomization.yaml'), 'utf8'),
+    ) as readonly { replacements?: readonly object[] }[]
+    const bindings = readManifests(folder).filter(
+      ({ kind }) => kind === 'ValidatingAdmissionPolicyBinding',
+    )
+    t.ok(bindings.length > 0)
+    for (const { kind, metadata, spec } of bindings) {
+      const { policyName: name } = spec as { policyName: string }
+      const wanted = {
+        source: { kind: 'ValidatingAdmissionPolicy', name, fieldPath: 'metadata.name' },
+        targets: [{ select: { kind, name: metadata.name }, fieldPaths: ['spec.policyName'] }],
+      }
+      const found = replacements?.filter(each => isDeepStrictEqual(each, wanted))
+      t.equal(found?.length, 1, metadata.name)
+    }
+  }
+  t.end()
+})
 
 // What stood in deploy/base until the names changed.
 const EARLIER = [
