@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agents that restart: one by one, all at once, without the cloud, with other keys.
-import type { Cell, Evidence, Step } from '../cell.js'
+import type { Cell, Evidence, Limits, Step } from '../cell.js'
 import {
   allSeenUp,
   allUp,
@@ -67,12 +67,27 @@ const massRestart = harmless(
   ],
 )
 
+const BOOT_MS = 1_500
+
 const bootCold = (names: readonly string[]): Step =>
   fault(`${names.join(', ')} lose the cloud, and boot`, async lab => {
     await each(names, name => lab.silence(name, 'cloud'))
     await each(names, name => lab.node(name).kill())
+    // Nothing that they said before is taken for what they say then.
+    await lab.pause(BOOT_MS)
     for (const name of names) lab.node(name).revive()
   })
+
+/** Where a kubelet starts later than its agent, its node is down until then, and rightly so. */
+const allRun = (l: Limits): Step =>
+  becomes('all kubelets run, and nobody has a vote against anybody', l.healedMs, ({ view }) =>
+    view.nodes.every(
+      ({ name, status }) =>
+        status?.nodes.length === view.nodes.length &&
+        status.nodes.every(({ votes }) => votes.down === 0) &&
+        status.nodes.find(node => node.name === name)?.['kubelet'] === 'well',
+    ),
+  )
 
 const coldBoot: Cell = {
   name: 'cold-boot',
@@ -82,6 +97,7 @@ const coldBoot: Cell = {
   sound: roles => roles.filter(name => !minority(roles).includes(name)),
   steps: (roles, l) => [
     bootCold(minority(roles)),
+    allRun(l),
     allSeenUp(l),
     stays('all call each other up', l.seenMs, allUp),
     mendAll,
