@@ -57,14 +57,17 @@ const tokenOf = async ({ plane, signal }: Parts, account: string): Promise<strin
   return (status as { token: string }).token
 }
 
-const complete = ({ plane, signal }: Parts): Promise<Json> => {
+const complete = async ({ plane, signal }: Parts): Promise<Json> => {
+  const { minor } = await plane.admin.get('/version', signal)
+  // Since 1.31 a Job that is complete says so in two steps.
+  const before = Number.parseInt(String(minor)) < 31 ? [] : ['SuccessCriteriaMet']
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
   const condition = (type: string) => ({
     ...{ type, status: 'True', lastProbeTime: now, lastTransitionTime: now },
   })
   const status = {
     ...{ startTime: now, completionTime: now, succeeded: 1 },
-    conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
+    conditions: [...before, 'Complete'].map(condition),
   }
   return plane.admin.patch(`${JOBS}/${NAME}/status`, 'merge', { status }, signal)
 }
