@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { findTool } from '../../testkit/find-tool.js'
 import { freePort } from '../../testkit/free-port.js'
-import { AGENT_FLAGS, IMAGE_ENV, IMAGE_FLAGS } from '../../sandbox/zone-node.js'
+import { AGENT_FLAGS, IMAGE_ENV, IMAGE_FLAGS } from '../../sandbox/image.js'
 import { buildBundle, cleanEnvironment, shippedFlags, shippedMalloc } from '../../testkit/bundle.js'
 import { readManifests } from '../../testkit/deploy/manifests.js'
 
@@ -91,6 +91,7 @@ t.test('the image runs one file as nobody', t => {
   const warmUp = texts(runtime, 'RUN').at(-1)!
   t.match(warmUp, `node ${flags.join(' ')} /app/edge-health.cjs agent`, 'compiled with its flags')
   t.match(warmUp, 'NODE_COMPILE_CACHE=/app/cache')
+  t.match(warmUp, 'timeout --foreground ', 'one signal: a second one ends it with 143')
   t.match(texts(image, 'ENV')[0], 'NODE_COMPILE_CACHE=/app/cache')
   for (const name of ['npm', 'npx', 'yarn', 'corepack']) {
     t.match(texts(runtime, 'RUN')[0], `/usr/local/bin/${name}`, `${name} is taken out`)
@@ -103,6 +104,8 @@ t.test('the warm-up starts an agent, which ends well', async t => {
   const [command = ''] = texts(runtime, 'RUN').at(-1)!.split('&& rm -rf')
   // The ports of a node may be in use where the tests run.
   const port = await freePort()
+  const loaded = join(app, 'loaded.cjs')
+  writeFileSync(loaded, `process.on('exit', () => console.error('loaded: ' + process.moduleLoadList.join(', ')))`) // prettier-ignore
   const here = command
     .replaceAll('/app/', `${app}/`)
     .replaceAll('/tmp/warm-up', join(app, 'state'))
@@ -110,11 +113,21 @@ t.test('the warm-up starts an agent, which ends well', async t => {
   const { status, stderr } = spawnSync(
     '/bin/sh',
     ['-c', `${here} --port=${port} --local-port=${port}`],
-    { encoding: 'utf8', env: cleanEnvironment({ WARM_UP_SECONDS: '3' }) },
+    { encoding: 'utf8', env: cleanEnvironment({ WARM_UP_SECONDS: '3', NODE_OPTIONS: `--require=${loaded}` }) }, // prettier-ignore
   )
-  t.equal(status, 0, 'exit code', { stderr })
+  t.equal(status, 0, 'exit code', { stderr: stderr.slice(0, 3000) })
   t.match(stderr, '"msg":"running"')
   t.match(stderr, '"msg":"stopping"')
+  const parts = /loaded: (.*)/.exec(stderr)?.[1]?.split(', ') ?? []
+  t.ok(parts.includes('NativeModule http'))
+  const spared = [
+    'http2',
+    'worker_threads',
+    'readline',
+    'perf_hooks',
+    'internal/deps/undici/undici',
+  ]
+  t.strictSame(spared.filter(name => parts.includes(`NativeModule ${name}`)), [], 'memory of its own') // prettier-ignore
 })
 
 t.test('image and manifests agree', t => {
