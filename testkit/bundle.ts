@@ -40,19 +40,18 @@ export interface Running {
   kill(signal: NodeJS.Signals): void
 }
 
+const dockerfile = (): string => readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
+
 /** The flags for V8 with which the image runs the agent. */
 export const shippedFlags = (): readonly string[] => {
-  const text = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
-  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]'
+  const line = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile())?.[1] ?? '[]'
   return (JSON.parse(line) as string[]).filter(part => part.startsWith('--'))
 }
 
-/** What the image says to the C library's allocator. */
+/** The image's settings of malloc. */
 export const shippedMalloc = (): Readonly<Record<string, string>> => {
-  const text = readFileSync(join(root, 'docker', 'Dockerfile'), 'utf8')
-  return Object.fromEntries(
-    [...text.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name!, value!]),
-  )
+  const settings = dockerfile().matchAll(/\b(MALLOC_\w+)=(\d+)/g)
+  return Object.fromEntries([...settings].map(([, name, value]) => [name!, value!]))
 }
 
 /** Start the bundle; it is ended with the test in any case. */

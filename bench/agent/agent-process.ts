@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'n
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { IMAGE_ENV } from '../../sandbox/zone-node.js'
+import { IMAGE_ENV } from '../../sandbox/image.js'
 import { LOCAL_PORT, PEER_PORT } from './world/cast.js'
 import type { Stage } from './world/world.js'
 import { pinnedCommand } from './world-process.js'

@@ -2,7 +2,7 @@
 // What the page and the texts cost a real agent: the shipped file with the image's flags, in a played zone where nothing happens.
 import type { Browser } from '../../testkit/browser.js'
 import { untilTrue } from '../../testkit/browser.js'
-import { IMAGE_FLAGS } from '../../sandbox/zone-node.js'
+import { IMAGE_FLAGS } from '../../sandbox/image.js'
 import { AgentProcess, bundle, read } from '../agent/agent-process.js'
 import { quietFaults, worldOrder } from '../agent/cost.js'
 import { cpuMs, memoryOf } from '../agent/proc.js'

@@ -4,12 +4,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Child } from '../../sandbox/child.js'
-import { IMAGE_ENV } from '../../sandbox/zone-node.js'
+import { IMAGE_ENV } from '../../sandbox/image.js'
 import { startWrapper } from '../../testkit/wrapper-process.js'
 import type { Api } from './client.js'
 
 /** V8's flags stand in the DaemonSet's command: the image's own are for the agent, which computes little. */
-const shippedFlags = (): readonly string[] => {
+const wrapperFlags = (): readonly string[] => {
   const manifest = readFileSync('deploy/base/wrapper.yaml', 'utf8')
   const found = /^ *command: \[node, (.*), \/app\/edge-health\.cjs\]$/m.exec(manifest)?.[1]
   if (found === undefined) throw new Error('deploy/base/wrapper.yaml has no command')
@@ -60,7 +60,7 @@ export class Wrapper {
         ...{ node, localInfo, port, statusPort: port + 1, kubeconfig: file },
         script: resolve('dist/edge-health.cjs'),
         stateDir: join(dir, 'state'),
-        nodeFlags: shippedFlags(),
+        nodeFlags: wrapperFlags(),
         env: { ...IMAGE_ENV, NODE_ENV: 'production' },
         signal: new AbortController().signal,
       })
