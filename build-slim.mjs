@@ -41,12 +41,12 @@ const standIns = {
   'mime-db': importer => `module.exports = ${mediaTypes(importer)}`,
   // 140 KiB with a media type table of its own. The agent sends no forms.
   'form-data': () => `module.exports = class FormData {}`,
-  // It reads DEBUG, which is for who works on express, and asks the terminal for its colours.
+  // It reads DEBUG, which is for developers of express, and asks the terminal for its colours.
   debug: () => `module.exports = () => Object.assign(() => {}, { enabled: false })`,
 }
 
-/** What a stand-in says to whoever calls it all the same. */
-const refuse = what => `() => { throw new Error('${what} is not part of this program') }`
+/** A function, or a class, that throws: something needs what was left out. */
+const refuse = what => `function () { throw new Error('${what} is not part of this program') }`
 
 /** Single modules: `[end of the importer's path, import, what it gets instead]`. */
 const modules = [
@@ -59,7 +59,7 @@ const modules = [
   ],
   // Node's HTTP/2: 0.5 MiB. No request asks axios for it.
   ['axios/lib/adapters/http.js', 'http2', 'export default {}'],
-  ['axios/lib/helpers/Http2Sessions.js', 'http2', 'export default {}'],
+  ['axios/lib/adapters/http.js', '../helpers/Http2Sessions.js', 'export default class {}'],
   // 0.5 MiB. Requests follow no redirect and use no proxy (agent/adapters/http-transport.ts).
   [
     'axios/lib/adapters/http.js',
@@ -67,13 +67,9 @@ const modules = [
     `const request = ${refuse('following redirects')}
      export default { http: { request }, https: { request } }`,
   ],
-  [
-    'axios/lib/adapters/http.js',
-    'https-proxy-agent',
-    `export default class HttpsProxyAgent { constructor() { (${refuse('a proxy')})() } }`,
-  ],
-  // Copied as esbuild copies it, every part of it is loaded, worker threads among them: 0.4 MiB.
-  ...['adapters/http.js', 'helpers/Http2Sessions.js', 'helpers/formDataToStream.js'].map(path => [
+  ['axios/lib/adapters/http.js', 'https-proxy-agent', `export default ${refuse('a proxy')}`],
+  // esbuild's copy of a default import reads every property, which loads what is behind them, worker threads too: 0.4 MiB.
+  ...['adapters/http.js', 'helpers/formDataToStream.js'].map(path => [
     `axios/lib/${path}`,
     'util',
     `export default require('node:util')`,
@@ -104,7 +100,7 @@ const patches = [
     'axios/lib/utils.js',
     [`typeof G.FormData !== 'undefined' ? G.FormData : undefined`, 'undefined'],
   ],
-  // Reading this one loads what makes it. Nobody asks which browser Node is.
+  // Reading this global loads its implementation. Nobody asks which browser Node is.
   [
     'axios/lib/platform/common/utils.js',
     [`(typeof navigator === 'object' && navigator) || undefined`, 'undefined'],

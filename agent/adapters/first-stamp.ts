@@ -71,7 +71,7 @@ export const afterRefusal = async <T>(
   } catch {
     return refused
   }
-  const message = `refused because it had no managedFields (${reasonOf(refused)}); a first entry was added, the write is tried again`
+  const message = `refused because it had no managedFields (${reasonOf(refused)}); a first entry was added, retrying`
   return new KubeStatusError(`PATCH ${type.resource} ${of.name}`, {
     ...{ status: 409, reason: 'Conflict', message },
   })

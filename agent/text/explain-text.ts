@@ -73,9 +73,7 @@ const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string 
 
 /** An agent of an earlier version says nothing of keys. */
 const keyLines = ({ keyFingerprint }: Partial<NodeDetail>): readonly string[] =>
-  keyFingerprint === undefined || keyFingerprint === null
-    ? []
-    : [`known here by the fingerprint ${keyFingerprint}`]
+  keyFingerprint === undefined || keyFingerprint === null ? [] : [`fingerprint ${keyFingerprint}`]
 
 const writtenLine = ({ lastWrite }: NodeDetail, at: string): string =>
   lastWrite === null

@@ -219,7 +219,6 @@ const statusFrom = (scene: NodeScene, explanation: Explanation): NodeStatus => {
 export const nodeStatusOf = (scene: NodeScene, index: number): NodeStatus =>
   statusFrom(scene, explanationAt(scene, index))
 
-/** The same with every voter. */
 const fingerprintIn = ({ store, state }: NodeScene, index: number): string | null => {
   const { own, pins } = store.identities.current
   const isOwn = index === state.table.self
@@ -227,6 +226,7 @@ const fingerprintIn = ({ store, state }: NodeScene, index: number): string | nul
   return keys === undefined ? null : fingerprintOf(keys)
 }
 
+/** The same with every voter, and by which keys this agent knows it. */
 export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
   const explanation = explanationAt(scene, index)
   const { members } = scene.state.roster

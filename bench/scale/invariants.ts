@@ -103,7 +103,7 @@ const aboutSignatures = (rows: readonly CrashRow[]): Claim[] =>
     const bodies = atMost(what, more, SIGNED_TIMES, n => `${n.toFixed(2)} times`)
     if (lossPercent > 0 || times.trials < ENOUGH_TRIALS) return [bodies]
     const later = medianAtLeast(times.written) - quantile(without.times.written, 0.5)
-    const half = `N=${size}: half are written later by at least, --identity ${identity} beside off`
+    const half = `N=${size}: median written later, lower bound, --identity ${identity} beside off`
     return [bodies, atMost(half, later, SIGNED_LATER_MS, seconds)]
   })
 

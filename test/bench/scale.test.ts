@@ -135,7 +135,7 @@ t.test(
         ...{ quiet: [], partition: [] },
         crash: [of('off', 1_000), of('require', 1_000 + ms)],
       })
-        .filter(({ text }) => text.includes('half are written later'))
+        .filter(({ text }) => text.includes('median written later'))
         .map(({ isSo }) => isSo)
     }
     // Two standard errors of the median are 100 ms here.

@@ -320,7 +320,7 @@ t.test('explain: every class has a first line that says it', t => {
   )
   t.match(explained({ ...nodeFixture(1), voters: [] }), /own probes {3}this is the own node/)
   const known = explained({ ...nodeFixture(2), voters: [], keyFingerprint: '0123456789abcdef' })
-  t.match(known, /^keys {9}known here by the fingerprint 0123456789abcdef$/m)
+  t.match(known, /^keys {9}fingerprint 0123456789abcdef$/m)
   t.notMatch(explained({ ...nodeFixture(2), voters: [] }), /fingerprint/)
   const earlier: Partial<NodeDetail> = { ...nodeFixture(2), voters: [] }
   delete (earlier as { keyFingerprint?: unknown }).keyFingerprint

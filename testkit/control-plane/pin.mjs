@@ -34,7 +34,7 @@ const matching = (pattern, what) => {
 }
 
 const [[line, minor]] = matching(/^go (1\.\d+)[\d.]*$/gm, 'go line')
-/** `tool` lines need it. Which settings of Go programs run with is said apart, also where an older version leaves it to its go line. */
+/** `tool` lines need it. GODEBUG's defaults are set apart; older versions leave them to their go line. */
 const language = `go ${Number(minor.slice(2)) < 24 ? '1.24.0' : line.slice(3)}`
 const settings = /^godebug (?:\([^)]*\)|.*)$/m.exec(theirs)?.[0] ?? `godebug default=go${minor}`
 const staged = matching(/^\s*(k8s\.io\/[\w-]+) => \.\/staging\//gm, 'staged module')

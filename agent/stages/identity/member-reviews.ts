@@ -289,7 +289,7 @@ export class MemberReviews {
     return decision.kind === 'ask' ? this.#askedMs(this.#doubtedAt.get(name)!) : Infinity
   }
 
-  /** Pause before a Node is read again whose read failed: messages make it due sooner, except while its agent is asked for its keys. */
+  /** Pause after a failed read. A Node in doubt has that of the question to its agent: messages do not shorten it. */
   #failedMs(name: NodeName): number {
     const doubtedAt = this.#doubtedAt.get(name)
     return doubtedAt === undefined

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { generateNodeKeys, makeVerifier, readNodeKeys } from '../../../agent/identity/node-keys.js'
+import {
+  fingerprintOf,
+  generateNodeKeys,
+  makeVerifier,
+  readNodeKeys,
+} from '../../../agent/identity/node-keys.js'
 
 const WORDS = Buffer.from('what the node says')
 
@@ -38,3 +43,15 @@ t.test(
     t.end()
   },
 )
+
+t.test('a fingerprint tells both keys from others', t => {
+  const [one, other] = [generateNodeKeys().public, generateNodeKeys().public]
+  const { signing, agreement } = one
+  const all = [one, { signing, agreement: other.agreement }, { signing: other.signing, agreement }]
+  t.equal(new Set(all.map(fingerprintOf)).size, 3)
+  t.equal(fingerprintOf({ signing: Buffer.from(signing), agreement }), fingerprintOf(one))
+  const zeros = Buffer.alloc(32)
+  // printf '%064d' 0 | xxd -r -p, twice, and sha256sum
+  t.equal(fingerprintOf({ signing: zeros, agreement: zeros }), 'f5a5fd42d16a2030')
+  t.end()
+})

@@ -73,7 +73,7 @@ const bootCold = (names: readonly string[]): Step =>
   fault(`${names.join(', ')} lose the cloud, and boot`, async lab => {
     await each(names, name => lab.silence(name, 'cloud'))
     await each(names, name => lab.node(name).kill())
-    // Nothing that they said before is taken for what they say then.
+    // Long enough that no record or status from before counts.
     await lab.pause(BOOT_MS)
     for (const name of names) lab.node(name).revive()
   })

@@ -47,7 +47,7 @@ export class Table {
     this.#wrong += wrong
   }
 
-  /** Without those whose token this Kubernetes does not make. */
+  /** Without those whose token this Kubernetes does not issue. */
   playable(rows: readonly Row[]): readonly Row[] {
     return rows.filter(({ by = 'agent' }) => this.#bed.hasTokenOf(by))
   }
@@ -56,7 +56,7 @@ export class Table {
     this.#say(`${title}:`)
     const rows = this.playable(all)
     for (const { what, by = '' } of all.filter(row => !rows.includes(row)))
-      this.#say(`  not played, this Kubernetes makes no such token: ${by}: ${what}`)
+      this.#say(`  not played, this Kubernetes issues no such token: ${by}: ${what}`)
     const count = { allowed: 0, refused: 0, wrong: 0 }
     for (const row of rows) {
       const outcome = await this.outcome(row)
