@@ -200,7 +200,8 @@ class HttpResourceClient implements ResourceClient {
   async ping(signal: AbortSignal): Promise<void> {
     const call = { method: 'GET', path: '/livez', isAnonymous: true } as const
     const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
-    if (status >= 500)
+    // An apiserver does not redirect; what is on the way to it may.
+    if (status >= 500 || (status >= 300 && status < 400))
       throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })
   }
 

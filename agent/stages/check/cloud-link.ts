@@ -45,7 +45,7 @@ export const makeApiCheck = (
       served = true
       apiBackoff.succeeded()
     } catch (error) {
-      served = error instanceof KubeStatusError && error.status < 500
+      served = error instanceof KubeStatusError && error.status >= 400 && error.status < 500
       apiBackoff.failed(error)
     }
   }

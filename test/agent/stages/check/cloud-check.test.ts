@@ -142,6 +142,19 @@ t.test(
   },
 )
 
+t.test('a redirect is no answer of the apiserver, a refusal is', async t => {
+  const checkOnce = async (status: number): Promise<void> => {
+    const { server, api, clock } = await startApi(t)
+    const same = answer('', { status, headers: { location: 'https://portal.example/' } })
+    server.script(same, same, same)
+    const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
+    await makeCloudCheck({ ...OPTIONS, cloudCheck: 'livez' }, api, backoff)(signal)
+  }
+  for (const code of [301, 302, 307])
+    await t.rejects(checkOnce(code), /not alive/, `${code} to /livez and to the Lease`)
+  for (const code of [401, 403, 404]) await t.resolves(checkOnce(code), `${code}`)
+})
+
 t.test("the kubeconfig in docs/kubeedge.md leads to the node's MetaServer", async t => {
   const page = readFileSync(join(import.meta.dirname, '../../../../docs/kubeedge.md'), 'utf8')
   const [, text = ''] = /```yaml\n(apiVersion: v1\n[^`]*)```/.exec(page) ?? []
