@@ -32,7 +32,7 @@ interface Sealed {
   readonly entries: readonly NewsEntry[]
 }
 
-/** For how long we held the receiver's number when the body was true. */
+/** For how long we held the receiver's number when the body was composed. */
 const heldMs = (shown: Shown | undefined, asOf: number): number =>
   shown === undefined || shown.number === 0n
     ? 0

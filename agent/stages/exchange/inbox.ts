@@ -100,8 +100,8 @@ export class Inbox {
 
   /**
    * The sender has an identity, so anybody with the zone's key could have sent this in its name; or it gave its identity up,
-   * or lost its keys, or lacks ours. Somebody asks at its address who is there, and this answer's signature says who is here. Where it lacks ours,
-   * what we ask there is what it can hear of us.
+   * or lost its keys, or lacks ours. Somebody asks at its address who is there, and this answer's signature says who is here. If it lacks our keys,
+   * our question is the only message of ours that it can read.
    */
   #unsigned(peer: PeerState, request: Header): PeerAnswer {
     const { seams, membership, traffic } = this.#context

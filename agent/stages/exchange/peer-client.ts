@@ -104,7 +104,7 @@ export class PeerClient {
       if (reasons.has(step)) {
         this.#failed(peer, step)
         // It is asking in turn who is here, and may believe the zone's key from then on.
-        if (!this.#isBelieved(peer, talk.keys)) peer.backoffUntil = -Infinity
+        if (!this.#areProof(talk.keys, peer)) peer.backoffUntil = -Infinity
         return 'failed'
       }
       reasons.add(step)
@@ -115,8 +115,9 @@ export class PeerClient {
     const { membership, traffic, seams, now } = this.#context
     const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
-    const isBelieved = this.#isBelieved(peer, keys)
-    const rosterHash = isBelieved ? peer.rosterHash : peer.shownByZoneKey?.rosterHash
+    const rosterHash = this.#areProof(keys, peer)
+      ? peer.rosterHash
+      : peer.shownByZoneKey?.rosterHash
     const isSparse = rosterHash !== undefined && rosterHash !== batch.hash
     const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
     const sentAt = now
@@ -137,7 +138,7 @@ export class PeerClient {
   }
 
   /** Whether answers that are signed with these keys are the peer's for certain. */
-  #isBelieved(peer: PeerState, keys: SigningKeys): boolean {
+  #areProof(keys: SigningKeys, peer: PeerState): boolean {
     return keys.primary.isOfPair === true || this.#context.membership.isShared(peer)
   }
 

@@ -10,10 +10,12 @@ import { TokenBucket } from './rate-limit.js'
 const PROVED_PER_SECOND = 150
 const PROVED_AT_ONCE = 300
 /**
- * So many of them are kept for new statements that their own node sends, of which each member has few: several members that
- * pass on wrong news of others together could otherwise keep what a healthy one says from being proved.
+ * Tokens reserved for new statements that their own node sends, of which each member has few. Otherwise several members that
+ * pass on wrong news of others together could keep what a healthy one says from being proved.
  */
-const KEPT_FOR_ORIGINS = 50
+const RESERVED = 50
+/** What such a statement costs at most: more than its signature and half a minute of links pays like all others. */
+const MOST_RESERVED = 1.3
 /** Proving one signature takes as long as hashing the links of so many quarters of a second. */
 const QUARTERS_PER_PROOF = 400
 
@@ -48,12 +50,7 @@ export class Proofs {
   /** Takes the cost of so many signatures out of the limits, the peer's and that of all. @returns false where one is used up */
   afford(cost: number, { now, peer }: Pick<Arrival, 'now' | 'peer'>): boolean {
     const tokens = Math.max(0, cost)
-    return peer.proofs.take(now, tokens) && this.#takeOfAll(now, tokens)
-  }
-
-  /** @param kept how many must be left */
-  #takeOfAll(now: number, cost: number, kept = KEPT_FOR_ORIGINS): boolean {
-    return this.#limit.take(now, cost + kept) && this.#limit.take(now, -kept)
+    return peer.proofs.take(now, tokens) && this.#limit.take(now, tokens, RESERVED)
   }
 
   /** @returns undefined where the limit is used up */
@@ -65,9 +62,11 @@ export class Proofs {
 
   /** A new statement takes from its member's limit and from that of all, or from neither. */
   #affordNew({ limit, pin }: MemberEntry, cost: number, { now, peer }: Arrival): boolean {
-    const kept = peer.name === pin.node ? 0 : KEPT_FOR_ORIGINS
-    if (!this.#takeOfAll(now, cost, kept)) return false
-    return limit.take(now) || !this.#limit.take(now, -cost)
+    const mayUseReserve = peer.name === pin.node && cost <= MOST_RESERVED
+    if (!this.#limit.take(now, cost, mayUseReserve ? 0 : RESERVED)) return false
+    if (limit.take(now)) return true
+    this.#limit.giveBack(cost)
+    return false
   }
 
   #proveStatement(
@@ -85,8 +84,10 @@ export class Proofs {
     const cost = Math.max(0, (isUnproved ? 1 : 0) + quarters / QUARTERS_PER_PROOF)
     // In this order: a peer that has used up its own limit takes nothing from the member's, nor from that of all.
     if (!peer.proofs.take(now, cost)) return undefined
-    if (!(isUnproved ? this.#affordNew(member, cost, arrival) : this.#takeOfAll(now, cost)))
-      return undefined
+    const isAfforded = isUnproved
+      ? this.#affordNew(member, cost, arrival)
+      : this.#limit.take(now, cost, RESERVED)
+    if (!isAfforded) return undefined
     if (isUnproved) this.#proved++
     return latest.takeStatement(received, progress, age + delayMs, now)
   }

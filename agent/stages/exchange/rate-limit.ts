@@ -22,13 +22,20 @@ export class TokenBucket {
   /**
    * Take tokens, all of them or none.
    * @param cost how many, at most the burst. @default 1
+   * @param reserve how many must be left. @default 0
    * @returns false when there are fewer.
    */
-  take(now: number, cost = 1): boolean {
+  take(now: number, cost = 1, reserve = 0): boolean {
     const tokens = refilled(this.#rate, this.#tokens, now - this.#at)
+    const isTaken = tokens >= cost + reserve
     this.#at = now
-    this.#tokens = tokens < cost ? tokens : tokens - cost
-    return tokens >= cost
+    this.#tokens = isTaken ? tokens - cost : tokens
+    return isTaken
+  }
+
+  /** What was taken at this moment, and not used. */
+  giveBack(cost: number): void {
+    this.#tokens += cost
   }
 }
 

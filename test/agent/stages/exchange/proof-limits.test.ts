@@ -11,6 +11,10 @@ import {
   sealStatement,
   type Statement,
 } from '../../../../agent/identity/statement.js'
+import { newMember } from '../../../../agent/stages/exchange/member-entry.js'
+import { PeerState } from '../../../../agent/stages/exchange/peer-state.js'
+import { Proofs } from '../../../../agent/stages/exchange/proofs.js'
+import { TokenBucket } from '../../../../agent/stages/exchange/rate-limit.js'
 import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
 import { id64 } from '../../../../core/ids.js'
 import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
@@ -168,4 +172,61 @@ t.test('members that flood together with wrong news silence no healthy one', asy
   const wrong = honest[0]!.engine.status().refusals['bad-link'] ?? 0
   t.ok(wrong > 1_000, `${wrong} wrong links were proved`)
   await zone.stop()
+})
+
+/** One member each, and what passes its statements on. */
+const provers = (size: number) => {
+  const members = Array.from({ length: size }, (_, n) => {
+    const { name } = memberAt(n)
+    const keys = generateNodeKeys()
+    const pin = { node: name, uid: `u${n}`, generation: 1, keys: keys.public }
+    const member = newMember(pin, { zoneHash: ZONE, id: id64(name) })
+    return { member, keys, peer: { name, proofs: new TokenBucket({ perSecond: 100, burst: 300 }) } }
+  })
+  const proofs = new Proofs()
+  /** @returns whether it was looked at */
+  const prove = (of: number, by: number, now: number, quarters = 0): boolean => {
+    const { member, keys } = members[of]!
+    const entry = says(of, keys, { time: FIRST.time + Math.floor(now) })
+    const progress = { quarters, link: quarters === 0 ? undefined : LINK }
+    const { peer } = members[by]!
+    return proofs.prove(member, { ...entry, progress }, { peer, now, delayMs: 0 }) !== undefined
+  }
+  return { proofs, members, prove }
+}
+
+t.test('of the 300 at once the last 50 are for what nodes say newly of themselves', async t => {
+  const { prove } = provers(352)
+  const ofOthers = Array.from({ length: 300 }, (_, n) => prove(n, (n + 1) % 300, 0))
+  t.equal(ofOthers.filter(Boolean).length, 250)
+  t.notOk(prove(300, 300, 0, 200), 'with 50 s of links it pays like all others')
+  const ofThemselves = Array.from({ length: 51 }, (_, n) => prove(300 + n, 300 + n, 0))
+  t.strictSame(
+    ofThemselves.slice(0, 50),
+    Array.from({ length: 50 }, () => true),
+  )
+  t.notOk(ofThemselves[50], 'and then there are none')
+  t.notOk(prove(0, 1, 100), 'what comes back is kept for them first')
+  t.ok(prove(351, 351, 100))
+})
+
+t.test('what is taken back can be used', async t => {
+  const { prove } = provers(60)
+  for (let n = 0; n < 60; n++) for (let k = 0; k < 4; k++) prove(n, (n + 1) % 60, k)
+  // A member has eight at once: the rest of what it sends takes nothing from the others.
+  let own = 0
+  for (let k = 4; k < 40; k++) if (prove(0, 0, k)) own++
+  t.ok(own >= 4 && own <= 5, `${own}`)
+  const others = Array.from({ length: 45 }, (_, n) => prove(1 + n, 1 + n, 40))
+  t.strictSame(new Set(others), new Set([true]))
+})
+
+t.test('what one member passes on costs 100 signatures a second at most, after 300', async t => {
+  const { proofs } = new PeerState(
+    { ...memberAt(1), id: id64(memberAt(1).name) },
+    { index: 0, port: 1, seq: 0 },
+  )
+  let proved = 0
+  for (let now = 0; now < 10 * SECOND; now += 5) if (proofs.take(now)) proved++
+  t.ok(proved >= 1_290 && proved <= 1_300, `${proved} in ten seconds`)
 })
