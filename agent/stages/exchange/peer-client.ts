@@ -115,9 +115,7 @@ export class PeerClient {
     const { membership, traffic, seams, now } = this.#context
     const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
-    const rosterHash = this.#areProof(keys, peer)
-      ? peer.rosterHash
-      : peer.shownByZoneKey?.rosterHash
+    const rosterHash = this.#areProof(keys, peer) ? peer.rosterHash : peer.rosterHashByZoneKey
     const isSparse = rosterHash !== undefined && rosterHash !== batch.hash
     const { bytes, entries } = batch.seal(peer, { seq, keys, sparse: isSparse })
     const sentAt = now
@@ -261,12 +259,14 @@ export class PeerClient {
   }
 
   #noteShown(peer: PeerState, { header, isOfPair }: Message, sentAt: number): void {
-    const { senderBoot: number, membershipHash: rosterHash } = header
-    const shown = { number, at: this.#context.now, rosterHash }
+    const shown = { number: header.senderBoot, at: this.#context.now }
     if (isOfPair) {
       peer.provedAt = Math.max(peer.provedAt, sentAt)
       peer.shownByPair = shown
-    } else peer.shownByZoneKey = shown
+    } else {
+      peer.shownByZoneKey = shown
+      peer.rosterHashByZoneKey = header.membershipHash
+    }
   }
 
   #failed(peer: PeerState, trouble: string, isKeyRefused = false): void {

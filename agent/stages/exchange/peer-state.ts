@@ -17,8 +17,10 @@ export const ZONES = { perSecond: 0.25, burst: 4 }
 /** How many of its requests are taken in, in a second and at once. */
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
-/** Limits what `Proofs` spends on what it passes on, in signatures: enough must be left for what the others pass on. */
-const PROOFS = { perSecond: 100, burst: 300 }
+/** Limits what `Proofs` spends on what it passes on of others, in signatures: enough must be left for what they pass on. */
+const RELAYED = { perSecond: 100, burst: 300 }
+/** The same for what it says of itself; at once at least what one statement with the longest chain costs. */
+const OWN = { perSecond: 5, burst: 200 }
 
 /** What an answer showed us, which the next request must show. */
 export interface Shown {
@@ -26,7 +28,6 @@ export interface Shown {
   readonly number: bigint
   /** When it came in, by `Clock.now`. */
   readonly at: number
-  readonly rosterHash: bigint
 }
 
 /** What we remember of one peer: who it is, how to talk to it, how that went. Lives as long as it is a member. */
@@ -42,7 +43,7 @@ export class PeerState {
   readonly requests = new TokenBucket(REQUESTS)
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
   readonly answerBudget = new TokenBucket(ZONES)
-  readonly proofs = new TokenBucket(PROOFS)
+  readonly proofs = { own: new TokenBucket(OWN), relayed: new TokenBucket(RELAYED) }
   /** What it last showed us in an answer signed with the keys of the pair; undefined: nothing yet. */
   shownByPair: Shown | undefined
   /** The same with the zone's key, which others have too: it counts for requests that are signed with that. */
@@ -51,6 +52,8 @@ export class PeerState {
   seq: number
   /** Its membership hash as it last sent it; undefined before. */
   rosterHash: bigint | undefined
+  /** The same by answers signed with the zone's key, which prove nothing of it. */
+  rosterHashByZoneKey: bigint | undefined
 
   /** Results that it signed as a SuperEdge agent count now. */
   isSuperEdge = false
@@ -83,8 +86,6 @@ export class PeerState {
   lastSigner: bigint | undefined
   keyId: number | undefined
   keySetHash: number | undefined
-  /** Until then, what it passes on about others is not believed. */
-  mutedUntil = -Infinity
   /** The keys of the pair, of it and us; undefined until they are first needed. */
   pair: Pick<KeyRing, 'primary' | 'keys'> | undefined
 

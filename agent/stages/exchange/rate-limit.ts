@@ -37,6 +37,11 @@ export class TokenBucket {
   giveBack(cost: number): void {
     this.#tokens += cost
   }
+
+  /** Take tokens that are not there: so many more must come back before others can be taken. */
+  owe(cost: number): void {
+    this.#tokens -= cost
+  }
 }
 
 const refilled = ({ perSecond, burst }: Rate, tokens: number, ms: number): number =>

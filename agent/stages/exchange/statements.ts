@@ -18,8 +18,6 @@ import { urgentSince } from './urgent.js'
 import type { Refusal } from './refusal.js'
 import type { PlacedEntry } from './signed-body.js'
 
-/** A peer that passed on a bad signature is not believed about others for so long. */
-const MUTE_MS = 60_000
 /** A member's statement is asked for again at most this often, however many wrong links peers pass on. */
 const MISSED_MS = 10_000
 /** What a member seems to have signed so soon after it fell back to the zone's key may be from before. */
@@ -194,7 +192,7 @@ export class Statements {
   #hearOfUs(entry: Entry, arrival: { readonly now: number; readonly peer: PeerState }): void {
     const own = this.#own
     if (entry.kind !== 'statement' || own?.isUnproved(entry.received) !== true) return
-    if (this.#proofs.afford(1, arrival) && own.refute(entry.received)) this.#place.table.renew()
+    if (this.#proofs.refute(own, entry.received, arrival)) this.#place.table.renew()
   }
 
   /** @param arrival with what the peer is known to know, by place */
@@ -203,9 +201,9 @@ export class Statements {
     entry: Entry,
     arrival: Arrival & { readonly peer: PeerState; readonly seen: Uint8Array },
   ): News | undefined {
-    const { now, peer } = arrival
+    const { now } = arrival
     const member = this.#members[index]
-    if (member === undefined || (now < peer.mutedUntil && index !== peer.index)) return undefined
+    if (member === undefined) return undefined
     const before = member.latest.received
     const taken = this.#proofs.prove(member, entry, arrival)
     if (taken === undefined) return undefined
@@ -237,9 +235,7 @@ export class Statements {
     const { onRefusal, onUnknownIdentity } = this.#start
     if (taken.kind === 'other-generation') onUnknownIdentity(this.#members[index]!.pin.node)
     if (taken.kind !== 'forged') return
-    // A wrong link alone is no lie: it may belong to a statement that never came.
-    if (taken.reason === 'signature') peer.mutedUntil = now + MUTE_MS
-    else this.#noteMissed(index, now)
+    if (taken.reason === 'link') this.#noteMissed(index, now)
     onRefusal(taken.reason === 'signature' ? 'bad-statement' : 'bad-link', peer)
   }
 

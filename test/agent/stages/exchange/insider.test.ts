@@ -153,7 +153,7 @@ for (const size of share(t, [5, 3, 10], 1, 'sizes'))
     for (const { n: to } of honest.slice(0, 2))
       for (const { n: voter } of honest.slice(0, 2))
         for (const [what, lie] of lies(stolen, voter, to === 1 ? 2 : 1)) {
-          // Not muted any more: each lie is looked at.
+          // Nothing is owed any more: each lie is looked at.
           await zone.clock.advance(61 * SECOND)
           const before = age(to, voter)
           const outcome = insider.send(to, [lie])
@@ -248,7 +248,7 @@ t.test(
   },
 )
 
-t.test('whoever floods others with bad signatures is not listened to about others', async t => {
+t.test('of bad signatures that one member passes on ten a second are proved, after 30', async t => {
   const stolen = await steal(5)
   const { zone, insider, age } = stolen
   const proved = (): number => zone.agents[1]!.engine.status().identity.proved
@@ -258,7 +258,8 @@ t.test('whoever floods others with bad signatures is not listened to about other
     await zone.clock.advance(50)
     insider.send(1, [all[message % 7]!])
   }
-  t.ok(proved() - before < 30, `${proved() - before} signatures proved in ten seconds`)
+  const count = proved() - before
+  t.ok(count > 50 && count <= 130, `${count} signatures proved in ten seconds`)
   t.ok(age(1, 2) < 40 * SECOND)
   await zone.stop()
 })
@@ -280,7 +281,8 @@ t.test('wrong news that cost as much as they can silence nobody', async t => {
   })
   for (const ms of await votesUnder(stolen, 50, to => insider.send(to, wrong)))
     t.ok(ms <= 300, `known to all after ${ms} ms`)
-  t.ok((of.engine.status().refusals['bad-link'] ?? 0) > 100, 'much of it was proved wrong')
+  const wrongLinks = of.engine.status().refusals['bad-link'] ?? 0
+  t.ok(wrongLinks > 10, `${wrongLinks} were proved wrong, each at ten times its cost`)
   await zone.stop()
 })
 
@@ -310,7 +312,7 @@ t.test('forged statements that cost more than their sender may silence nobody', 
     entry: { kind: 'statement', received, age: 0, progress },
   })
   const attack = (to: number): void => {
-    // Its own limit first: what is never proved is no reason to mute it.
+    // Its own limit first: what is never proved costs no more than itself.
     insider.send(to, [entryOf(to, 0, own)])
     const lies = honest.flatMap(({ n }) => (n === to ? [] : [entryOf(to, n, forged.get(n)!)]))
     insider.send(
@@ -334,7 +336,7 @@ t.test('forged epochs of a node that has just restarted do not silence it', asyn
   const { statement } = statementOf(newsOf(2, 2))
   const forger = generateNodeKeys()
   const origin = { zoneHash: ZONE, id: id64(memberAt(2).name) }
-  // So little later that it is not looked at yet, and its sender is not muted.
+  // So little later that it is not looked at yet, and costs nothing.
   const forged = parseStatement(
     sealStatement(
       { ...statement, epoch: statement.epoch + 1, time: statement.time + 1 },

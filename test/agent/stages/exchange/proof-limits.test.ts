@@ -11,10 +11,10 @@ import {
   sealStatement,
   type Statement,
 } from '../../../../agent/identity/statement.js'
+import type { OwnStatement } from '../../../../agent/identity/own-statement.js'
 import { newMember } from '../../../../agent/stages/exchange/member-entry.js'
 import { PeerState } from '../../../../agent/stages/exchange/peer-state.js'
 import { Proofs } from '../../../../agent/stages/exchange/proofs.js'
-import { TokenBucket } from '../../../../agent/stages/exchange/rate-limit.js'
 import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
 import { id64 } from '../../../../core/ids.js'
 import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
@@ -76,7 +76,7 @@ t.test('an agent proves 150 signatures in a second, 300 at once, whoever sends t
     n: k + 1,
     keys: identities.keysOf(memberAt(k + 1).name),
   }))
-  // In the receiver's own name: a wrong signature of another member would mute who passes it on.
+  // In the receiver's own name, which takes from the same limit.
   const forged = says(0, generateNodeKeys(), { epoch: 9_999 })
   let time = FIRST.time
   const everyMs = 50
@@ -126,7 +126,7 @@ t.test('members that flood together with wrong news silence no healthy one', asy
     .send(0, [])
     .news.flatMap(({ place, entry }) => (entry.kind === 'statement' ? [{ place, entry }] : []))
   const placeOf = (n: number): number => zone.agents[0]!.index(n)
-  /** Links of nobody, so little ahead that each costs less than a signature: a wrong link alone mutes nobody. */
+  /** Links of nobody, each of which costs as much as a signature. */
   const cheap = (): PlacedEntry[] =>
     known.map(({ place, entry }) => {
       const ahead = Math.floor(zone.clock.now() / QUARTER_MS) + 400
@@ -137,7 +137,7 @@ t.test('members that flood together with wrong news silence no healthy one', asy
   const forged = (n: number): PlacedEntry => {
     const { statement } = known.find(({ place }) => place === placeOf(n))!.entry.received
     const later = { ...statement, slot: 32, time: statement.time + 100_000 }
-    // It costs more than is left of the limit at any moment: what is never proved mutes nobody.
+    // It costs more than is left of the limit at any moment: what is never proved costs no more than itself.
     const progress = { quarters: 1_600, link: LINK }
     return { place: placeOf(n), entry: { ...says(n, forger, later), progress } }
   }
@@ -181,7 +181,8 @@ const provers = (size: number) => {
     const keys = generateNodeKeys()
     const pin = { node: name, uid: `u${n}`, generation: 1, keys: keys.public }
     const member = newMember(pin, { zoneHash: ZONE, id: id64(name) })
-    return { member, keys, peer: { name, proofs: new TokenBucket({ perSecond: 100, burst: 300 }) } }
+    const peer = new PeerState({ ...memberAt(n), id: id64(name) }, { index: n, port: 1, seq: 0 })
+    return { member, keys, peer }
   })
   const proofs = new Proofs()
   /** @returns whether it was looked at */
@@ -221,12 +222,74 @@ t.test('what is taken back can be used', async t => {
   t.strictSame(new Set(others), new Set([true]))
 })
 
-t.test('what one member passes on costs 100 signatures a second at most, after 300', async t => {
-  const { proofs } = new PeerState(
-    { ...memberAt(1), id: id64(memberAt(1).name) },
-    { index: 0, port: 1, seq: 0 },
+t.test(
+  'one member costs 100 signatures a second by what it passes on, and 5 by what it says of itself',
+  async t => {
+    const limits = new PeerState(
+      { ...memberAt(1), id: id64(memberAt(1).name) },
+      { index: 0, port: 1, seq: 0 },
+    ).proofs
+    const inTenSeconds = (of: 'own' | 'relayed'): number => {
+      let proved = 0
+      for (let now = 0; now < 10 * SECOND; now += 5) if (limits[of].take(now)) proved++
+      return proved
+    }
+    const relayed = inTenSeconds('relayed')
+    t.ok(relayed >= 1_290 && relayed <= 1_300, `${relayed} passed on in ten seconds`)
+    const own = inTenSeconds('own')
+    t.ok(own >= 248 && own <= 250, `${own} of its own`)
+  },
+)
+
+t.test('what is forged costs its peer ten times as much, and the member nothing', async t => {
+  const { members, proofs, prove } = provers(3)
+  const forger = generateNodeKeys()
+  const { member } = members[0]!
+  const { peer } = members[1]!
+  const arrival = { peer, now: 0, delayMs: 0 }
+  // 300 at once: 30 that are forged cost all of it.
+  const taken = Array.from({ length: 40 }, (_, k) =>
+    proofs.prove(member, says(0, forger, { time: FIRST.time + k }), arrival),
   )
-  let proved = 0
-  for (let now = 0; now < 10 * SECOND; now += 5) if (proofs.take(now)) proved++
-  t.ok(proved >= 1_290 && proved <= 1_300, `${proved} in ten seconds`)
+  t.strictSame(
+    taken.map(of => of?.kind),
+    Array.from({ length: 40 }, (_, k) => (k < 30 ? 'forged' : undefined)),
+  )
+  t.ok(
+    Array.from({ length: 8 }, (_, k) => prove(0, 2, k)).every(Boolean),
+    "the member's eight at once are left",
+  )
+  t.ok(prove(1, 1, 0), 'and what that peer says of itself is heard')
+  t.notOk(prove(2, 1, 5), 'it still owes')
+  t.ok(prove(2, 1, 20))
+})
+
+t.test('wrong links and wrong statements in our own name cost the same', async t => {
+  const { members, proofs } = provers(2)
+  const { member, keys } = members[0]!
+  const { peer } = members[1]!
+  const known = says(0, keys, {})
+  const arrival = { peer, now: 0, delayMs: 0 }
+  t.match(proofs.prove(member, known, arrival), { kind: 'newer' })
+  const left = (): number => {
+    let ones = 0
+    while (peer.proofs.relayed.take(0)) ones++
+    peer.proofs.relayed.giveBack(ones)
+    return ones
+  }
+  t.equal(left(), 299)
+  // Links of 100 quarters of a second cost as much as a quarter of a signature.
+  const time = (FIRST.time + 100) % 256
+  t.match(proofs.prove(member, { kind: 'link', time, link: LINK }, arrival), { reason: 'link' })
+  t.match(proofs.prove(member, { kind: 'link', time, link: LINK }, arrival), { reason: 'link' })
+  t.equal(left(), 294)
+  const progress = { quarters: 400, link: LINK }
+  t.match(proofs.prove(member, { ...known, progress }, arrival), { reason: 'link' })
+  t.equal(left(), 284)
+  const own = { refute: () => false } as unknown as OwnStatement
+  t.notOk(proofs.refute(own, known.received, arrival))
+  t.equal(left(), 274)
+  const older = says(0, keys, { time: FIRST.time - 1 })
+  t.match(proofs.prove(member, { ...older, progress }, arrival), { kind: 'known' })
+  t.equal(left(), 274, 'what is older has nothing to prove')
 })
