@@ -46,7 +46,8 @@ A run is invalid, and the exit code 1, when the world used more than 70 % of its
 nice used more than a fifth of the agent's, when a message was refused or lost, when a member was not proved, or when not
 all packets were counted.
 N=10, 100 and 1000 have bars in the default profile. The exit code is 1, too, when one of bytes is missed. Those of CPU and memory
-depend on the machine: they are only printed. The bar of the cloud link wants 12 minutes: less makes a day of what comes at a start.
+depend on the machine: they are only printed, and so is that of the cloud link in runs shorter than 12 minutes, which make a day of
+what comes at a start.
 `
 
 const isWorld = process.argv[2] === AS_WORLD
@@ -152,11 +153,12 @@ const main = async (): Promise<void> => {
   }
   if (values.script === bundle) buildBundle()
   const identity = parseIdentityMode(values.identity)
+  const minutes = Number(values.minutes)
   const costs: Judged[] = []
   for (const nodes of values.nodes.split(',').map(Number)) {
     const cost = await measureCost({
       nodes,
-      minutes: Number(values.minutes),
+      minutes,
       profile: values.profile,
       identity,
       isInCgroup: values.cgroup,
@@ -171,7 +173,7 @@ const main = async (): Promise<void> => {
       bench: fileURLToPath(import.meta.url),
       ...{ isReal, say },
     })
-    costs.push({ ...cost, bars: barRows(cost, values.profile, identity) })
+    costs.push({ ...cost, bars: barRows(cost, { profile: values.profile, identity, minutes }) })
     process.stderr.write(`${JSON.stringify(cost)}\n`)
   }
   if (values.output === 'json') process.stdout.write(`${JSON.stringify(costs, undefined, 2)}\n`)

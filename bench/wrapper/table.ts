@@ -7,6 +7,8 @@ export interface Row {
   readonly measured: string
   /** Undefined: it could not be measured here. */
   readonly isMet: boolean | undefined
+  /** What the table says in place of that. */
+  readonly verdict?: string | undefined
 }
 
 /** Nearest rank. */
@@ -15,13 +17,13 @@ export const percentile = (values: readonly number[], share: number): number => 
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN
 }
 
-const verdict = ({ isMet }: Row): string =>
-  isMet === undefined ? 'not measured' : isMet ? 'met' : 'MISSED'
+const verdictOf = ({ isMet, verdict }: Row): string =>
+  verdict ?? (isMet === undefined ? 'not measured' : isMet ? 'met' : 'MISSED')
 
 export const drawTable = (rows: readonly Row[]): string => {
   const cells = [
     ['what', 'bar', 'measured', ''],
-    ...rows.map(row => [row.what, row.bar, row.measured, verdict(row)]),
+    ...rows.map(row => [row.what, row.bar, row.measured, verdictOf(row)]),
   ]
   const widths = [0, 1, 2, 3].map(i => Math.max(...cells.map(row => row[i]!.length)))
   const lines = cells.map(row => `| ${row.map((text, i) => text.padEnd(widths[i]!)).join(' | ')} |`)
