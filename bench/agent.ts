@@ -16,6 +16,7 @@ import { barRows, isFailed, type BarRow } from './agent/bars.js'
 import { parseIdentityMode, refusedIn } from './agent/belief.js'
 import { measureCost, type Cost } from './agent/cost.js'
 import { figuresOf } from './agent/link.js'
+import { KUBELETS } from './agent/world/cluster.js'
 import { AS_WORLD } from './agent/world-process.js'
 import { runWorld } from './agent/world/main.js'
 
@@ -35,7 +36,7 @@ const HELP = `usage: npm run bench -- agent [options]
   --option NAME=VALUE   an option of the agent; may be repeated
   --log FILE            where the agent's own output goes
   -o, --output json
-Kubelets report Nodes with 50 images every 5 minutes and renew Leases every 10 s. A real apiserver needs root, Go, iproute2
+${KUBELETS} A real apiserver needs root, Go, iproute2
 and the lab's programs (KUBEBUILDER_ASSETS, or they are built). Bytes at the interface are whole IP packets: TLS, headers,
 acknowledgements, keepalives. They are not decrypted: "watch" is what the other side sends later than 2 s after a request,
 "keepalive" TCP's probes and HTTP/2's PINGs with their answers, "ack" other empty segments, "handshake" TCP and TLS from

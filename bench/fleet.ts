@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet comes back: who asks a real apiserver what, and how much of it at once, after it was restarted and after an outage.
 import { argv } from 'node:process'
+import { KUBELETS } from './agent/world/cluster.js'
 import { readArguments, say } from './command/arguments.js'
 import { figureLines, faultsOf, tableOf } from './fleet/report.js'
 import { AS_CLIENTS, runClients } from './fleet/clients.js'
@@ -13,7 +14,7 @@ Clients of the production code, half of them an agent's and half a wrapper's, ea
 against a real kube-apiserver with TLS; beside them as many programs with client-go's informers, of the same objects. The
 apiserver is killed and started anew, then nothing gets through for a while. An agent follows its zone and has its keys on its
 disk, as where nobody is new; it exchanges nothing and judges nobody. Requests are those of the audit log, bytes whole
-IP packets. Kubelets report Nodes with 50 images every 5 minutes and renew Leases every 10 s. Needs root, Go, iproute2,
+IP packets. ${KUBELETS} Needs root, Go, iproute2,
 iptables and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
   --clients 1000                   of each kind of program

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrapper's bars: the bundle under the image's flags, in front of an apiserver that is played, or of a real one.
 import { buildMeter } from '../testkit/meter/meter.js'
+import { KUBELETS } from './agent/world/cluster.js'
 import { readArguments, say } from './command/arguments.js'
 import { largeRows, latencyRows, smallMemoryRows } from './wrapper/flips.js'
 import { buildBundle, finish, isIsolated, runIsolated } from './wrapper/isolated.js'
@@ -14,13 +15,14 @@ What the wrapper promises, measured on the bundle under the flags of its DaemonS
 kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they are built).
 
   --only latency,flip,memory,list,loss,link   some of them
-  --nodes 10,100,1000                    of the rows about the cloud link; Nodes have 50 images and report every 5 minutes
+  --nodes 10,100,1000                    of the rows about the cloud link
   --seconds 300                          that each of them is counted, at the interface: root, Go and iproute2
   --changes 1000000                      of the row about lost events
   --seed N                               of its chance (default 1)
   --straight                             the row about lost events without a wrapper: the bench's own mistakes
   -o json                                the rows as JSON
 
+${KUBELETS}
 Times and memory want a machine that does nothing else.
 Exits with 1 when a bar is missed or not all packets were counted, with 2 for a bad argument.
 `

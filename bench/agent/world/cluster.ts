@@ -14,13 +14,18 @@ import { ZONE } from './cast.js'
 /** Kubelets post their status this often although nothing changed, and renew their Leases. */
 const STATUS_MS = 300_000
 const LEASE_MS = 10_000
+/** More than half of a real Node is the list of its images: kubelets report up to 50 of them. */
+const IMAGES = 40
+/** What these kubelets do, for the help of benches. */
+export const KUBELETS =
+  `Kubelets report Nodes with ${IMAGES} images every ${STATUS_MS / 60_000} minutes` +
+  ` and renew Leases every ${LEASE_MS / 1_000} s.`
 /** Requests at a time while a cluster is filled. */
 const WIDTH = 8
 const AGENT = 'agent'
 const ZONE_CONFIG = '/api/v1/namespaces/edge-system/configmaps/edge-health-zone-config'
 
-/** More than half of a real Node is the list of its images: kubelets report up to 50 of them. */
-const images = Array.from({ length: 40 }, (_, i) => ({
+const images = Array.from({ length: IMAGES }, (_, i) => ({
   names: [
     `registry.example.com/team-${i}/component-${i}@sha256:${String(i).padStart(64, '0')}`,
     `registry.example.com/team-${i}/component-${i}:v1.${i}.0`,
