@@ -20,7 +20,7 @@ kube-apiserver needs root and the lab's programs (KUBEBUILDER_ASSETS, or they ar
   --changes 1000000                      of the row about lost events
   --seed N                               of its chance (default 1)
   --straight                             the row about lost events without a wrapper: the bench's own mistakes
-  -o json                                the rows as JSON
+  -o json                                the rows as JSON, those of the cloud link with what was counted of each kind
 
 ${KUBELETS}
 Times and memory want a machine that does nothing else.

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { MissingError } from '../../testkit/control-plane/go-build.js'
 import { findPlane } from '../grids/plane.js'
-import { drawTable, type Row } from './table.js'
+import { rowsText, type Row } from './table.js'
 
 const INSIDE = 'BENCH_INSIDE'
 const NAMESPACES = ['--net', '--pid', '--fork', '--mount-proc', '--kill-child']
@@ -58,7 +58,6 @@ export const runIsolated = async ({
 
 /** Print the rows, as JSON or as a table, and end the process: with 1 when a bar is missed. */
 export const finish = (rows: readonly Row[], output: string): never => {
-  const text = output === 'json' ? JSON.stringify(rows, undefined, 1) : drawTable(rows)
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${rowsText(rows, output)}\n`)
   process.exit(rows.some(({ isMet }) => isMet === false) ? 1 : 0)
 }

@@ -6,7 +6,6 @@ import { silentLog } from '../../core/log.js'
 import { createZoneObjects, ZONE_LABEL } from '../../sandbox/zone-objects.js'
 import { API_PORT } from '../../testkit/control-plane/flags.js'
 import type { ControlPlane } from '../../testkit/control-plane/control-plane.js'
-import type { Entry } from '../../testkit/meter/ledger.js'
 import { buildMeter, cutPackets, Meter } from '../../testkit/meter/meter.js'
 import {
   between,
@@ -16,6 +15,7 @@ import {
   trafficRows,
 } from '../../testkit/meter/traffic.js'
 import { FakeAgent } from '../../testkit/zone/fake-agent.js'
+import type { LinkTraffic } from '../agent/link.js'
 import { castOf } from '../agent/world/cast.js'
 import { Cluster } from '../agent/world/cluster.js'
 import { openPlane } from '../grids/plane.js'
@@ -53,18 +53,20 @@ interface Bed {
 
 const barText = (megabytes: number): string => `≤ ${megabytes} MB a day`
 
+/** A bar, and what was counted for it. */
+interface LinkRow extends Row {
+  readonly link: LinkTraffic
+}
+
 /** @param megabytes the bar, of a day */
-export const barRow = (
-  what: string,
-  megabytes: number,
-  { entries, seconds }: { readonly entries: readonly Entry[]; readonly seconds: number },
-): Row => {
-  const found = megabytesADay(sumOf(entries).bytes, seconds)
+export const barRow = (what: string, megabytes: number, link: LinkTraffic): LinkRow => {
+  const found = megabytesADay(sumOf(link.entries).bytes, link.seconds)
   return {
     what,
     bar: barText(megabytes),
     measured: `${found.toFixed(1)} MB`,
     isMet: found <= megabytes,
+    link,
   }
 }
 

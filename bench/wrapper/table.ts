@@ -30,3 +30,7 @@ export const drawTable = (rows: readonly Row[]): string => {
   const rule = `| ${widths.map(width => '-'.repeat(width)).join(' | ')} |`
   return [lines[0], rule, ...lines.slice(1)].join('\n')
 }
+
+/** All that is known of the rows as JSON, or the table. */
+export const rowsText = (rows: readonly Row[], output: string): string =>
+  output === 'json' ? JSON.stringify(rows, undefined, 1) : drawTable(rows)
