@@ -194,6 +194,8 @@ export interface Played {
   readonly units?: readonly UnitLane[]
   /** What each node sent and received meanwhile; empty where nobody counted. */
   readonly traffic?: readonly NodeTraffic[]
+  /** Why these sums may be short: of its whole run; missing in reports of earlier versions. */
+  readonly uncounted?: readonly string[]
   /** The last lines of those concerned, when it failed. */
   readonly logs: readonly string[]
 }

@@ -114,6 +114,7 @@ const cells = async (options: LabOptions): Promise<boolean> => {
   chooseCells(options)
   const startedAt = performance.now()
   const results: Played[] = []
+  let uncounted: readonly string[] = []
   const lab = await openLab(options, { ...parts, onCrash: crashed }, stop.signal)
   let version = ''
   try {
@@ -132,8 +133,8 @@ const cells = async (options: LabOptions): Promise<boolean> => {
     // What was played until then is told all the same.
     if (!stop.signal.aborted || results.length === 0) throw error
   } finally {
-    for (const fault of (await lab.meter?.close()) ?? []) say(`bytes are not all counted: ${fault}`)
-    await lab.stop()
+    uncounted = await lab.stop()
+    for (const fault of uncounted) say(`bytes are not all counted: ${fault}`)
   }
   const failed = results.filter(played => !played.ok).length
   const writes = lab.observer.tallies.all
@@ -151,7 +152,8 @@ const cells = async (options: LabOptions): Promise<boolean> => {
       durationMs: Math.round(performance.now() - startedAt),
       writes,
     }
-    writeReport(options.report, { ok, runs: [run], notPlayed: NOT_PLAYED, cells: results })
+    const played = results.map(result => ({ ...result, uncounted }))
+    writeReport(options.report, { ok, runs: [run], notPlayed: NOT_PLAYED, cells: played })
     say(`report: ${join(options.report, 'index.html')}`)
   }
   for (const line of NOT_PLAYED) say(`not played: ${line}`)

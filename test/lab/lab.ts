@@ -314,14 +314,17 @@ export class Lab {
     if (this.observer.podOn(node.name) !== 'ready') await this.props.renewShop(node, signal)
   }
 
-  async stop(): Promise<void> {
+  /** @returns why the meter's sums are not the whole truth; empty when they are. */
+  async stop(): Promise<readonly string[]> {
+    // First, so that no end of a process is counted.
+    const uncounted = (await this.meter?.close()) ?? []
     await this.load(false)
     await this.foes.stop()
     await this.webhook.close()
     await this.observer.stop()
     await this.proxies.close().catch(() => undefined)
     await Promise.all(this.nodes.map(node => node.stop()))
-    await this.meter?.close()
     await this.plane.stop()
+    return uncounted
   }
 }

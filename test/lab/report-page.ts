@@ -116,6 +116,14 @@ const wordFor = (one: Claim): string => {
 const drawnUnits = ({ units = [], moments, ms }: Played): string =>
   units.length === 0 ? '' : drawPicture(units, moments, ms)
 
+/** Before sums of bytes that may be short. */
+const drawUncounted = ({ traffic = [], uncounted = [] }: Played): string =>
+  traffic.length === 0
+    ? ''
+    : uncounted
+        .map(why => `<p class="bad">Bytes of this run are not all counted: ${escape(why)}</p>`)
+        .join('')
+
 const drawCell = (played: Played): string => {
   const rows = played.claims.map(
     one =>
@@ -130,7 +138,7 @@ const drawCell = (played: Played): string => {
     `<details ${played.ok ? '' : 'open'}><summary class="${played.ok ? 'ok' : 'bad'}"><b>${escape(played.cell)}</b> ` +
     `${escape(played.shows)} <i>${escape(played.zone)}, seed ${played.seed}</i></summary>${drawTimeline(played)}${drawTraffic(played.lanes ?? [], played.ms)}` +
     drawnUnits(played) +
-    `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${drawNodeTraffic(played.traffic ?? [])}${logs}</details>`
+    `<table>${rows.join('')}</table><ul>${notes}</ul><p>Writes to Nodes, by the audit log: ${writes.length}</p><ul>${list.join('')}</ul>${drawUncounted(played)}${drawNodeTraffic(played.traffic ?? [])}${logs}</details>`
   )
 }
 
