@@ -79,12 +79,31 @@ t.test('peers: the exchange gets exact bytes and its answer goes back as it is',
   const body = Buffer.from([0, 1, 2, 255])
   const gossip = await ask(world.port, '/v1/gossip', { method: 'POST', body })
   t.equal(gossip.status, 409)
-  const kept = Object.entries(gossip.headers).filter(([name]) => name !== 'connection')
-  t.same(Object.fromEntries(kept), { 'x-boot': '7', 'content-length': '3' }, 'nothing for nothing')
+  const asked = { connection: 'close' }
+  t.same(gossip.headers, { ...asked, 'x-boot': '7', 'content-length': '3' }, 'nothing for nothing')
   t.strictSame(Buffer.from(world.received[0]!.body), body, 'without a content type')
   t.match(world.received[0], { route: 'gossip', from: '127.0.0.1' })
   await ask(world.port, '/v1/vote', { method: 'POST', body: 'x' })
   t.equal(world.received[1]!.route, 'vote')
+})
+
+t.test('peers: an answer on a kept connection has no header but its length', async t => {
+  const world = await startPeer(t)
+  world.answer = { status: 200, body: Buffer.from('answer') }
+  const message = (version: string, more = ''): string =>
+    `POST /v1/gossip HTTP/${version}\r\nHost: a\r\n${more}Content-Length: 1\r\n\r\nx`
+  const answer = (more = ''): string => `HTTP/1.1 200 OK\r\nContent-Length: 6\r\n${more}\r\nanswer`
+  const last = message('1.1', 'Connection: close\r\n')
+  t.equal(
+    await sendRaw(world.port, `${message('1.1')}${message('1.1')}${last}`),
+    `${answer()}${answer()}${answer('Connection: close\r\n')}`,
+  )
+  const old = await sendRaw(world.port, message('1.0', 'Connection: keep-alive\r\n'), 'answer')
+  t.equal(
+    old,
+    answer('Connection: keep-alive\r\nKeep-Alive: timeout=120\r\n'),
+    'HTTP/1.0 must be told',
+  )
 })
 
 t.test('peers: /result takes any method, with or without a body', async t => {
