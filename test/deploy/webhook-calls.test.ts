@@ -150,7 +150,26 @@ t.test('no Secret but its own, and none to be made', t => {
 interface Webhook {
   readonly name: string
   readonly clientConfig: { readonly service: { readonly name: string; readonly namespace: string; readonly path: string } } // prettier-ignore
-  readonly matchConditions: readonly { readonly expression: string }[]
+  readonly rules: readonly object[]
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]
+}
+
+/** All must hold. By the first no write of a kubelet, an agent or anybody else arrives; by the rules none of a Node's status. */
+const BY_THE_NODE_CONTROLLER = "request.userInfo.username in ['system:serviceaccount:kube-system:node-controller', 'system:kube-controller-manager']" // prettier-ignore
+const CONDITIONS: Readonly<Record<string, readonly string[]>> = {
+  '/node-taint': [
+    BY_THE_NODE_CONTROLLER,
+    "has(object.spec.taints) && object.spec.taints.exists(t, t.key == 'node.kubernetes.io/unreachable' && t.effect == 'NoExecute')",
+    "has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'Unknown')",
+  ],
+  '/pod-status': [
+    BY_THE_NODE_CONTROLLER,
+    "has(oldObject.status.conditions) && oldObject.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True') && has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'False')", // prettier-ignore
+  ],
+}
+const RULES: Readonly<Record<string, object>> = {
+  '/node-taint': { operations: ['UPDATE'], resources: ['nodes'], scope: 'Cluster' },
+  '/pod-status': { operations: ['UPDATE'], resources: ['pods/status'], scope: 'Namespaced' },
 }
 
 t.test('the manifests fit together', t => {
@@ -163,6 +182,7 @@ t.test('the manifests fit together', t => {
     ({ kind }) => kind.endsWith('WebhookConfiguration'),
   )
   t.equal(registrations.length, 2)
+  const paths: string[] = []
   for (const { metadata, webhooks } of registrations as unknown as readonly {
     readonly metadata: { readonly name: string }
     readonly webhooks: readonly Webhook[]
@@ -171,11 +191,14 @@ t.test('the manifests fit together', t => {
     for (const webhook of webhooks) {
       const { name, namespace, path } = webhook.clientConfig.service
       t.strictSame([name, namespace], [options.serviceName, options.namespace])
-      t.match(path, /^\/(node-taint|pod-status)$/)
+      paths.push(path)
       t.match(webhook, { failurePolicy: 'Ignore', timeoutSeconds: 2, sideEffects: 'None' })
-      t.match(webhook.matchConditions[0]!.expression, /kube-system:node-controller/)
+      const conditions = webhook.matchConditions.map(({ expression }) => expression.replaceAll(/\s+/g, ' ')) // prettier-ignore
+      t.strictSame(conditions, CONDITIONS[path], path)
+      t.strictSame(webhook.rules, [{ apiGroups: [''], apiVersions: ['v1'], ...RULES[path] }], path)
     }
   }
+  t.strictSame(paths, Object.keys(CONDITIONS))
   const [service] = of('Service') as unknown as [{ spec: { selector: object } }]
   const [deployment] = of('Deployment') as unknown as [{ spec: { template: { metadata: object } } }]
   t.match(deployment.spec.template.metadata, { labels: service.spec.selector })
