@@ -22,11 +22,12 @@ const COMMANDS = {
     'a thousand clients after an apiserver restart and after an outage: requests over time, bytes, CPU, beside client-go',
   dashboards:
     'the pictures of the dashboards and the history of alerts, from a real Prometheus over two zones',
+  'traffic-picture': "the docs' picture of what an agent sends and receives, from runs of agent",
   wire: 'what the bytes of 150000 endpoints cost the wrapper',
 }
 
 const usage = () => {
-  const rows = Object.entries(COMMANDS).map(([name, what]) => `  ${name.padEnd(12)}${what}`)
+  const rows = Object.entries(COMMANDS).map(([name, what]) => `  ${name.padEnd(17)}${what}`)
   return `usage: npm run bench -- NAME [options]\n${rows.join('\n')}\nnpm run bench -- NAME --help tells more.`
 }
 
