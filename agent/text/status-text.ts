@@ -42,6 +42,17 @@ const identityLine = (view: StatusView): readonly string[] => {
   ]
 }
 
+/** Whether the agents' account is confined, as last found out; that it is not is among the troubles. */
+const confinementLine = ({ confinement, at }: StatusView): readonly string[] => {
+  const { state, reason } = confinement
+  const since = secondsSince(confinement.at, at)
+  const checked = since === null ? '' : ` (checked ${ageText(since)} ago)`
+  if (state === 'yes') return [`the account of the agents is confined${checked}`]
+  return state === 'no'
+    ? []
+    : [`it is unknown whether the account of the agents is confined${checked}: ${reason}`]
+}
+
 /** That somebody does not count for want of an identity, or that the own one is of no use yet. */
 const identityTrouble = (view: StatusView): readonly string[] => {
   const { mode, generation, trouble } = view.identity
@@ -147,6 +158,7 @@ export const statusText = (view: StatusView, paint: Paint): string => {
   const head = [
     `zone ${zone.name === '' ? '(whole cluster)' : zone.name}: ${zone.members} nodes (${zone.rule}), seen from ${self.name}, ${link}`,
     `${zoneHeadline(view.nodes, zone.members)}; disruption ${view.disruption}`,
+    ...confinementLine(view),
     ...identityLine(view),
   ]
   const rows = worstFirst(view.nodes).map(node => [

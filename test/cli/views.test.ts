@@ -129,6 +129,7 @@ t.test('status for people', t => {
     statusText(view, plain),
     `zone shanghai: 5 nodes (zone label), seen from node-1, cloud link up for 52 min
 1 dead · 1 pending dead · 1 cut · 2 healthy; disruption partial
+the account of the agents is confined (checked 51 min ago)
 ! the brake holds: 3 of 5 nodes look dead, at most 2 may be condemned at one time
 ! the roster comes from disk and is 7 min old
 
@@ -163,7 +164,7 @@ node-5  healthy         52 min  up    up     0/4/3         2 s
   const unknown = { name: '', members: 0, rule: '', trouble: null }
   t.match(
     statusText({ ...statusFixture({}, { zone: unknown }), nodes: [] }, plain),
-    /\nno nodes; disruption normal\n$/,
+    /\nno nodes; disruption normal\n[^\n]*\n$/,
   )
   t.end()
 })
@@ -177,7 +178,7 @@ t.test('status says who has an identity', t => {
     identity: StatusView['identity'],
     changes: Parameters<typeof statusFixture>[0] = change,
   ): readonly string[] =>
-    statusText(statusFixture(changes, { identity }), plain).split('\n\n')[0]!.split('\n').slice(2)
+    statusText(statusFixture(changes, { identity }), plain).split('\n\n')[0]!.split('\n').slice(3)
   t.strictSame(said({ ...prefer, mode: 'off' }), [])
   t.strictSame(said(prefer), [
     'identities of 3 of 5 members are known (--identity=prefer); not of node-4, node-5',
@@ -200,6 +201,29 @@ t.test('status says who has an identity', t => {
   t.strictSame(said({ ...unpublished, mode: 'prefer', trouble: '403 Forbidden' }, {}), [
     "! the identity of this node is not published yet (403 Forbidden), and until then it signs with the zone's key alone",
   ])
+  t.end()
+})
+
+t.test('status says whether the account is confined', t => {
+  const said = (confinement: StatusView['confinement']): string =>
+    statusText(statusFixture({}, { confinement }), plain).split('\n')[2]!
+  const at = '2026-01-01T09:50:00.000Z'
+  t.equal(
+    said({ state: 'yes', reason: 'policies refuse', at }),
+    'the account of the agents is confined (checked 10 min ago)',
+  )
+  t.equal(
+    said({ state: 'no', reason: 'no policy in force refuses it', at }),
+    '! the account of the agents is not confined: no policy in force refuses it',
+  )
+  t.equal(
+    said({ state: 'unknown', reason: 'not asked yet', at: null }),
+    'it is unknown whether the account of the agents is confined: not asked yet',
+  )
+  t.equal(
+    said({ state: 'unknown', reason: 'could not be found out: 429', at }),
+    'it is unknown whether the account of the agents is confined (checked 10 min ago): could not be found out: 429',
+  )
   t.end()
 })
 
