@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Somebody who holds the shared key and lies, and somebody who sends again what was once said. What holds against them
 // is claimed; what they can do is measured.
+import { id64 } from '../../../core/ids.js'
 import type { NodeSnapshot } from '../../../sandbox/demo/snapshot.js'
+import { WriterRanking } from '../../../vote/writer-ranking.js'
 import type { Cell, Evidence, Limits, Roles, Step } from '../cell.js'
 import type { Lab } from '../lab.js'
 import type { Identity } from '../options.js'
@@ -186,36 +188,46 @@ const isLeaseRenewed = (e: Evidence, dead: string): boolean =>
       resource === 'leases' && name === dead && /^(patch|update)$/.test(verb),
   )
 
-/** Three nodes, one dead and one that lies: the third is no majority. */
-const LEAST_WITH_MAJORITY = 4
+/** Of three or four nodes, one dead and one that lies, the others are no majority. */
+const LEAST_WITH_MAJORITY = 5
+/** A writer that is heard and does not write is passed over after so long: thirty times `--writer-stagger` of the fast profile. */
+const PASSED_OVER_MS = 30_000
 
+/** It is the turn of the first of these to write about the dead node. */
+const isFirstWriter = (names: Roles, dead: string): boolean =>
+  new WriterRanking(names.map(id64), 0).firstOf(id64(dead), () => true) === 0
+
+/** What comes of a dead node while somebody says that it lives. */
 const duringLies = (
   liar: Liar,
-  { dead, size }: { dead: string; size: number },
+  { rogue, dead, others }: { rogue: string; dead: string; others: Roles },
   l: Limits,
 ): readonly Step[] => {
   const marked = (e: Evidence): boolean => e.state(dead).marked
   const isUnknown = (e: Evidence): boolean => e.state(dead).ready === 'Unknown'
-  const markMs = RECORD_TTL_MS + l.writtenMs + l.quietMs
   const unknownMs = l.graceMs + l.quietMs
   const claim = `${dead} is marked nodeunhealth all the same`
-  const mark =
-    liar.isPowerless && size >= LEAST_WITH_MAJORITY
-      ? becomes(claim, markMs, marked)
-      : measured(claim, liar.isPowerless ? markMs : l.writtenMs + l.quietMs, marked)
-  return liar.isPowerless
+  if (!liar.isPowerless)
+    return [
+      measured(claim, l.writtenMs + l.quietMs, marked),
+      measured('CAN: its Lease is renewed by an honest agent', l.graceMs, e =>
+        isLeaseRenewed(e, dead),
+      ),
+      measured('the control plane calls it Unknown all the same', unknownMs, isUnknown),
+    ]
+  const left = [
+    becomes('the control plane calls it Unknown', unknownMs, isUnknown),
+    stays('no agent has renewed its Lease', l.quietMs, e => !isLeaseRenewed(e, dead)),
+  ]
+  if (others.length + 2 < LEAST_WITH_MAJORITY)
+    return [measured(claim, RECORD_TTL_MS + l.writtenMs + l.quietMs, marked), ...left]
+  // What only the zone's key signs is not heard.
+  return liar.hasOwnKeys && isFirstWriter([rogue, ...others], dead)
     ? [
-        mark,
-        becomes('the control plane calls it Unknown', unknownMs, isUnknown),
-        stays('no agent has renewed its Lease', l.quietMs, e => !isLeaseRenewed(e, dead)),
+        ...left,
+        becomes(`${claim}: its writer is passed over`, PASSED_OVER_MS + l.writtenMs, marked),
       ]
-    : [
-        mark,
-        measured('CAN: its Lease is renewed by an honest agent', l.graceMs, e =>
-          isLeaseRenewed(e, dead),
-        ),
-        measured('the control plane calls it Unknown all the same', unknownMs, isUnknown),
-      ]
+    : [becomes(claim, l.writtenMs, marked), ...left]
 }
 
 const vouches = (liar: Liar): Cell => ({
@@ -232,7 +244,7 @@ const vouches = (liar: Liar): Cell => ({
       cut: [dead],
     }),
     fault(`${dead} dies`, lab => lab.node(dead).kill()),
-    ...duringLies(liar, { dead, size: others.length + 2 }, l),
+    ...duringLies(liar, { rogue, dead, others }, l),
     ...refused(liar, l),
     endLies(rogue),
     seenDown(dead, { ...l, seenMs: l.seenMs + l.healedMs }),

@@ -40,8 +40,8 @@ const NO_SHARED = Buffer.alloc(5)
 /** In quarters of a second, as the fast profile has it. */
 const SLOT = 2
 /**
- * Whoever passes on a bad signature is not believed about others for a minute: at first it only plays what was signed
- * once. Longer than a record counts with the fast profile.
+ * What is forged uses up the limit of whoever passes it on: at first it only plays what was signed once. Longer than a record
+ * counts with the fast profile.
  */
 const HONEST_MS = 15_000
 /** Every so many messages are sent in another's name. */
