@@ -264,6 +264,8 @@ const silences = (liar: Liar): Cell => ({
   mayMark: nobody,
   sound: roles => roles.slice(1),
   steps: ([rogue = '', victim = ''], l) => [
+    // The zone may have started just now.
+    becomes(`${victim} is heard by all`, RECORD_TTL_MS + l.healedMs, e => hasVoice(e, victim)),
     lie(liar, rogue, `${victim}’s record gets the largest number`, { silenced: [victim] }),
     ...(liar.isPowerless
       ? [
