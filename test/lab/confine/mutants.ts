@@ -12,7 +12,7 @@ const BITES_MS = 4_000
 /** What makes a weaker rule of a text in a policy's variables. */
 const WEAKER: readonly (readonly [variable: string, from: string, to: string])[] = [
   ['stamps', "m.?subresource.orValue('') == variables.part", 'true'],
-  ['latest', "duration('2s')", "duration('10s')"],
+  ['latest', "duration('2s')", "duration('4s')"],
   ['latest', "duration('2s')", "duration('0s') - duration('10s')"],
   ['isMerged', '>= 10', '>= 0'],
   ['isMerged', '>= 10', '>= 100'],

@@ -166,6 +166,8 @@ const REFUSED_NODES = refused('agent-nodes', [
   ['PeerHealth twice', (n, now) => patch(`${NODES}/${n}/status`, JSON_PATCH, [1, 2].map(() => ({ op: 'add', path: '/status/conditions/-', value: peerHealth(now, 'True', 'PeersReachNode')[0] })))],
   ['Ready with times of 2099', n => statusOf(n, { conditions: [condition('Ready', 'True', 'PeersVouch', FAR)] }), 'silent'],
   ['Ready with a heartbeat of 2099', (n, now) => statusOf(n, { conditions: [{ ...condition('Ready', 'True', 'PeersVouch', iso(now)), lastHeartbeatTime: FAR }] }), 'silent'],
+  // In whole seconds: at 3 s the next one may have begun before the write is stamped.
+  ['PeerHealth 3.5 s ahead', (n, now) => dead(n, now + 3_500)],
   ['PeerHealth 5 s ahead', (n, now) => dead(n, now + 5_000)],
   ['PeerHealth since 2099', (n, now) => marks(n, { conditions: [{ ...peerHealth(now, 'True', 'PeersReachNode')[0], lastTransitionTime: FAR }] })],
   ['capacity', n => statusOf(n, { capacity: { cpu: '400' } })],
@@ -200,6 +202,7 @@ const REFUSED_LEASES = refused('agent-leases', [
   ['a Lease of 2099', n => renew(n, micro(Date.parse(FAR)))],
   ['nothing of a Lease, as another field manager', n => lease(n, {}, 'fieldManager=other')],
   ['a Lease is renewed as another field manager', (n, now) => renew(n, micro(now), 'fieldManager=other')],
+  ['a Lease 3 s ahead', (n, now) => renew(n, micro(now, 3_000))],
   ['a Lease 5 s ahead', (n, now) => renew(n, micro(now, 5_000))],
   ['a Lease goes back', (n, now) => renew(n, micro(now, -60_000))],
   ['a Lease loses its time', n => lease(n, { spec: { renewTime: null } })],
