@@ -33,6 +33,8 @@ const SUSPENDED_MS = 5_000
  * that it shows for at most another.
  */
 const DELAY_LIMITS = 2
+/** A longer message counts as several requests: it is its entries that take time. */
+const BYTES_PER_REQUEST = 8_192
 
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
 export class Inbox {
@@ -126,7 +128,8 @@ export class Inbox {
     // It is signed and shows a number that we issued: nobody else can claim this, and it cannot be replayed later.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, message, admission.kind)
-    if (!peer.requests.take(now)) return this.#refuse('too-fast', peer)
+    if (!peer.requests.take(now, Math.max(1, length / BYTES_PER_REQUEST)))
+      return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
     const suspects = membership.take(message, peer, now - admission.delayMs)
     if (suspects === undefined) return this.#refuse('malformed', peer)

@@ -5,8 +5,8 @@ import type { Pin } from '../../identity/pins.js'
 import type { Origin } from '../../identity/statement.js'
 import { TokenBucket } from './rate-limit.js'
 
-/** New statements of one member, in a second and at once: more often nothing changes. */
-const STATEMENTS = { perSecond: 2, burst: 8 }
+/** Limits what is proved of one member through others, in signatures; at once at least one statement with the longest chain. */
+const RELAYED = { perSecond: 3, burst: 24 }
 
 /** What is known of a member that has keys. */
 export interface MemberEntry {
@@ -19,7 +19,7 @@ export interface MemberEntry {
   missedAt: number
   /** Since when it is believed by the zone's key alone, by `Clock.now`; Infinity while it signs. */
   fellBackAt: number
-  readonly limit: TokenBucket
+  readonly relayed: TokenBucket
 }
 
 /** A member of which nothing was heard yet. */
@@ -27,5 +27,5 @@ export const newMember = (pin: Pin, origin: Origin): MemberEntry => ({
   pin,
   latest: new MemberStatement(origin, pin.generation, makeVerifier(pin.keys.signing)),
   ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, fellBackAt: Infinity },
-  limit: new TokenBucket(STATEMENTS),
+  relayed: new TokenBucket(RELAYED),
 })

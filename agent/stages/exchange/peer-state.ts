@@ -20,7 +20,7 @@ export const REQUESTS = { perSecond: 20, burst: 40 }
 /** Limits what `Proofs` spends on what it passes on of others, in signatures: enough must be left for what they pass on. */
 const RELAYED = { perSecond: 100, burst: 300 }
 /** The same for what it says of itself; at once at least what one statement with the longest chain costs. */
-const OWN = { perSecond: 5, burst: 200 }
+const OWN = { perSecond: 3, burst: 24 }
 
 /** What an answer showed us, which the next request must show. */
 export interface Shown {

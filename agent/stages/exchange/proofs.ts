@@ -3,7 +3,7 @@ import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
 import type { MemberStatement, Taken } from '../../identity/member-statement.js'
 import type { OwnStatement } from '../../identity/own-statement.js'
 import type { MemberEntry } from './member-entry.js'
-import type { ReceivedStatement } from '../../identity/statement.js'
+import type { ReceivedStatement, Statement } from '../../identity/statement.js'
 import type { PeerState } from './peer-state.js'
 import { TokenBucket } from './rate-limit.js'
 
@@ -15,10 +15,10 @@ const PROVED_AT_ONCE = 300
  * pass on wrong news of others together could keep what a healthy one says from being proved.
  */
 const RESERVED = 50
-/** What such a statement costs at most: more than its signature and half a minute of links pays like all others. */
-const MOST_RESERVED = 1.3
-/** Proving one signature takes as long as hashing the links of so many quarters of a second. */
-const QUARTERS_PER_PROOF = 400
+/** What such a statement costs at most: more than its signature and 1024 links pays like all others. */
+const MOST_RESERVED = 12
+/** Proving one signature takes as long as hashing so many links. */
+const LINKS_PER_PROOF = 100
 /**
  * What is forged costs its peer so many times as much; the peer owes the rest. It is not ignored: members that know a stolen node
  * by different keys pass on what others must take for forged.
@@ -52,6 +52,10 @@ const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean 
 
 const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
 
+/** What it costs to prove the links of so many quarters, in signatures. */
+const linksCost = ({ slot }: Statement, quarters: number): number =>
+  Math.max(0, quarters / slot / LINKS_PER_PROOF)
+
 const ofStatement = (
   latest: MemberStatement,
   { received, progress, age }: StatementEntry,
@@ -63,13 +67,13 @@ const ofStatement = (
   if (latest.isUnproved(received)) {
     // Forged or not: it is not looked at yet, so it takes nothing from the member's limit.
     if (latest.isEarly(received, now)) return { kind: 'early' }
-    return { cost: 1 + quarters / QUARTERS_PER_PROOF, isNew: true, take }
+    return { cost: 1 + linksCost(received.statement, quarters), isNew: true, take }
   }
   const known = knownOf(latest)
   const behind = known?.received.bytes.equals(received.bytes)
     ? quarters - known.progress.quarters
     : 0
-  return { cost: Math.max(0, behind / QUARTERS_PER_PROOF), isNew: false, take }
+  return { cost: linksCost(received.statement, behind), isNew: false, take }
 }
 
 const ofProgress = (
@@ -81,18 +85,24 @@ const ofProgress = (
   if (known === undefined) return undefined
   const quarters = quartersAt(known, entry.time)
   // A time alone counts within the slot that is proved.
-  const { slot } = known.received.statement
+  const { statement } = known.received
+  const { slot } = statement
   const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
   if (entry.kind === 'time' && !isSameSlot) return undefined
   if (!isInChain(known.received, quarters)) return WRONG_LINK
   const link = entry.kind === 'link' ? entry.link : undefined
-  const cost = Math.max(0, (quarters - known.progress.quarters) / QUARTERS_PER_PROOF)
+  const cost = linksCost(statement, quarters - known.progress.quarters)
   return { cost, isNew: false, take: () => latest.takeProgress({ quarters, link }, now) }
 }
 
-/** The limit of who passed it on: for what it says of itself, and for the rest. */
-const limitOf = ({ pin }: MemberEntry, { name, proofs }: Arrival['peer']): TokenBucket =>
-  name === pin.node ? proofs.own : proofs.relayed
+/**
+ * Limits of the peer that passed it on: one for what it says of itself. What others pass on of a member has a limit in common,
+ * too: whoever collected its earlier statements must not keep it from being heard when it speaks for itself.
+ */
+const limitsOf = (
+  { pin, relayed }: MemberEntry,
+  { name, proofs }: Arrival['peer'],
+): readonly TokenBucket[] => (name === pin.node ? [proofs.own] : [proofs.relayed, relayed])
 
 /** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
@@ -115,10 +125,7 @@ export class Proofs {
     if (!this.#afford(member, task, arrival)) return undefined
     if (task.isNew) this.#proved++
     const taken = task.take()
-    if (taken.kind === 'forged') {
-      limitOf(member, arrival.peer).owe((FORGED_FACTOR - 1) * task.cost)
-      if (taken.reason === 'signature') member.limit.giveBack(1)
-    }
+    if (taken.kind === 'forged') this.#forged(member, task, { peer: arrival.peer, taken })
     return taken
   }
 
@@ -132,15 +139,31 @@ export class Proofs {
     return isOurs
   }
 
-  /** In this order: a peer that has used up its own limit takes nothing from the member's, nor from that of all. */
+  /** From all of the limits, or from none. */
   #afford(member: MemberEntry, { cost, isNew }: Task, { now, peer }: Arrival): boolean {
-    if (!limitOf(member, peer).take(now, cost)) return false
-    if (!isNew) return this.#limit.take(now, cost, RESERVED)
-    // From both of these, or from neither.
-    const mayUseReserve = peer.name === member.pin.node && cost <= MOST_RESERVED
-    if (!this.#limit.take(now, cost, mayUseReserve ? 0 : RESERVED)) return false
-    if (member.limit.take(now)) return true
-    this.#limit.giveBack(cost)
-    return false
+    const isOwn = peer.name === member.pin.node
+    const reserve = isNew && isOwn && cost <= MOST_RESERVED ? 0 : RESERVED
+    const taken: TokenBucket[] = []
+    for (const limit of [...limitsOf(member, peer), this.#limit]) {
+      if (!limit.take(now, cost, limit === this.#limit ? reserve : 0)) {
+        for (const before of taken) before.giveBack(cost)
+        return false
+      }
+      taken.push(limit)
+    }
+    return true
+  }
+
+  /** Its peer owes the rest of the price, and nobody else pays. Behind a wrong signature no link was looked at. */
+  #forged(
+    member: MemberEntry,
+    { cost }: Task,
+    { peer, taken }: { readonly peer: Arrival['peer']; readonly taken: Taken & { kind: 'forged' } },
+  ): void {
+    const spent = taken.reason === 'signature' ? 1 : cost
+    const [ofPeer, ofMember] = limitsOf(member, peer)
+    ofPeer!.owe(FORGED_FACTOR * spent - cost)
+    ofMember?.giveBack(cost)
+    this.#limit.giveBack(cost - spent)
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stolen node publishes other keys to each of several groups of members, all of the same generation and announced by its former
 // keys. What it tells one group, and that passes on, the others must take for forged.
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { LINK_BYTES } from '../../../../agent/identity/link-chain.js'
+import { LINK_BYTES, LinkChain, saltOf } from '../../../../agent/identity/link-chain.js'
 import { generateNodeKeys, type NodeKeys } from '../../../../agent/identity/node-keys.js'
 import { parseStatement, QUARTER_MS, sealStatement } from '../../../../agent/identity/statement.js'
 import type { ZoneIdentities } from '../../../../agent/results.js'
@@ -13,6 +14,7 @@ import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
 
 const SECOND = 1_000
 const SIZE = 60
+const LONGEST = { slot: 32, logLinks: 11 }
 
 /**
  * @param groups of members, each of which knows the stolen node by other keys
@@ -38,26 +40,30 @@ const oldest = async (groups: number) => {
   await clock.advance(20 * SECOND)
   const insider = new Insider(zone, 0, identities)
   const honest = zone.agents.slice(1)
+  /** With the longest chain, shown to its end: as dear to prove as a statement can be. */
   const says = (keys: NodeKeys) => {
-    const { table } = zone.agents[1]!.engine
+    const origin = { zoneHash: ZONE, id: id64(thief) }
+    const time = 8_000_000_000 + Math.floor(clock.now() / QUARTER_MS)
+    const salt = saltOf({ ...origin, epoch: 9, time })
+    const chain = new LinkChain(salt, randomBytes(LINK_BYTES), 2 ** LONGEST.logLinks)
     const bytes = sealStatement(
       {
-        ...{ generation: 1, epoch: 9, time: 8_000_000_000 + Math.floor(clock.now() / QUARTER_MS) },
-        ...{ slot: 4, logLinks: 10, flags: 0, cutFor: 0, anchor: '07'.repeat(LINK_BYTES) },
-        ...{ membershipHash: table.hash, heartbeat: 1_000_000_000 },
+        ...{ generation: 1, epoch: 9, time, ...LONGEST, flags: 0, cutFor: 0 },
+        ...{ anchor: chain.anchor, heartbeat: 1_000_000_000 },
+        membershipHash: zone.agents[1]!.engine.table.hash,
         ...{ down: [], notLooked: [], standsInFor: [] },
       },
-      { zoneHash: ZONE, id: id64(thief) },
+      origin,
       content => keys.sign(content),
     )
-    const progress = { quarters: 0, link: undefined }
+    const progress = { quarters: LONGEST.slot * chain.last, link: chain.link(chain.last) }
     return { kind: 'statement', received: parseStatement(bytes)!, age: 0, progress } as const
   }
   let worst = 0
   for (let half = 0; half < 300; half++) {
-    for (const [group, keys] of successors.entries()) {
+    for (const [group, keys] of half % 4 > 0 ? [] : successors.entries()) {
       const some = honest.filter(({ n }) => n % groups === group)
-      const { n, index } = some[half % some.length]!
+      const { n, index } = some[(half / 4) % some.length]!
       insider.send(n, [{ place: index(0), entry: says(keys) }])
     }
     await clock.advance(SECOND / 2)
