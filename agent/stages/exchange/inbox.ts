@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
 import type { Message } from './message-reader.js'
-import type { PeerState } from './peer-state.js'
+import { REQUESTS, type PeerState } from './peer-state.js'
 import { STATUS_OF, type Refusal } from './refusal.js'
 import { refusalAnswer, Replies, type PeerAnswer } from './replies.js'
 import type { Admission } from './session.js'
@@ -128,7 +128,8 @@ export class Inbox {
     // It is signed and shows a number that we issued: nobody else can claim this, and it cannot be replayed later.
     if (admission.kind === 'ahead' && admission.byMs > SUSPENDED_MS) seams.onSuspended()
     if (admission.kind !== 'accepted') return this.#challenge(peer, message, admission.kind)
-    if (!peer.requests.take(now, Math.max(1, length / BYTES_PER_REQUEST)))
+    const cost = Math.max(1, length / BYTES_PER_REQUEST)
+    if (!peer.requests.take(now, Math.min(REQUESTS.burst, cost)))
       return this.#refuse('too-fast', peer)
     peer.bytesReceived += length
     const suspects = membership.take(message, peer, now - admission.delayMs)

@@ -17,7 +17,7 @@ export const ZONES = { perSecond: 0.25, burst: 4 }
 /** How many of its requests are taken in, in a second and at once. */
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
-/** Limits what `Proofs` spends on what it passes on of others, in signatures: enough must be left for what they pass on. */
+/** Signatures proved of what it passes on of others; the rest of the limit of all is for what other peers pass on. */
 const RELAYED = { perSecond: 100, burst: 300 }
 /** The same for what it says of itself; at once at least what one statement with the longest chain costs. */
 const OWN = { perSecond: 3, burst: 24 }

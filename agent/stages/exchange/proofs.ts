@@ -15,7 +15,7 @@ const PROVED_AT_ONCE = 300
  * pass on wrong news of others together could keep what a healthy one says from being proved.
  */
 const RESERVED = 50
-/** What such a statement costs at most: more than its signature and 1024 links pays like all others. */
+/** A statement that costs more may not use the reserve: a signature and 1024 links cost 11.24. */
 const MOST_RESERVED = 12
 /** Proving one signature takes as long as hashing so many links. */
 const LINKS_PER_PROOF = 100
@@ -41,7 +41,7 @@ type StatementEntry = Extract<Entry, { kind: 'statement' }>
 interface Task {
   /** In signatures. */
   readonly cost: number
-  /** A signature is among it. */
+  /** A signature has to be proved, not links alone. */
   readonly isNew: boolean
   readonly take: () => Taken
 }
@@ -104,6 +104,28 @@ const limitsOf = (
   { name, proofs }: Arrival['peer'],
 ): readonly TokenBucket[] => (name === pin.node ? [proofs.own] : [proofs.relayed, relayed])
 
+interface Price {
+  readonly now: number
+  readonly cost: number
+  /** How much must be left in the limit of all. */
+  readonly reserve: number
+}
+
+/** From all of these limits, or from none. */
+const takeAll = (
+  [first, second]: readonly TokenBucket[],
+  ofAll: TokenBucket,
+  { now, cost, reserve }: Price,
+): boolean => {
+  if (!first!.take(now, cost)) return false
+  if (second?.take(now, cost) !== false) {
+    if (ofAll.take(now, cost, reserve)) return true
+    second?.giveBack(cost)
+  }
+  first!.giveBack(cost)
+  return false
+}
+
 /** Proves what peers pass on of members, within a limit of CPU time. */
 export class Proofs {
   readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
@@ -133,28 +155,22 @@ export class Proofs {
   refute(own: OwnStatement, shown: ReceivedStatement, arrival: Omit<Arrival, 'delayMs'>): boolean {
     const { now, peer } = arrival
     const { relayed } = peer.proofs
-    if (!relayed.take(now) || !this.#limit.take(now, 1, RESERVED)) return false
+    if (!takeAll([relayed], this.#limit, { now, cost: 1, reserve: RESERVED })) return false
     const isOurs = own.refute(shown)
     if (!isOurs) relayed.owe(FORGED_FACTOR - 1)
     return isOurs
   }
 
-  /** From all of the limits, or from none. */
   #afford(member: MemberEntry, { cost, isNew }: Task, { now, peer }: Arrival): boolean {
     const isOwn = peer.name === member.pin.node
     const reserve = isNew && isOwn && cost <= MOST_RESERVED ? 0 : RESERVED
-    const taken: TokenBucket[] = []
-    for (const limit of [...limitsOf(member, peer), this.#limit]) {
-      if (!limit.take(now, cost, limit === this.#limit ? reserve : 0)) {
-        for (const before of taken) before.giveBack(cost)
-        return false
-      }
-      taken.push(limit)
-    }
-    return true
+    return takeAll(limitsOf(member, peer), this.#limit, { now, cost, reserve })
   }
 
-  /** Its peer owes the rest of the price, and nobody else pays. Behind a wrong signature no link was looked at. */
+  /**
+   * Its peer owes the rest of the price; the member pays nothing, and the limit of all what was proved. Behind a wrong signature no
+   * link was looked at.
+   */
   #forged(
     member: MemberEntry,
     { cost }: Task,

@@ -140,3 +140,28 @@ t.test(
     await zone.stop()
   },
 )
+
+t.test('the longest message of a large mesh is taken in, once in two seconds', async t => {
+  const size = 3_000
+  const zone = new ExchangeZone(size, 64)
+  const target = zone.start(0, { o: { meshMax: 10_000 } })
+  const room =
+    maxMessageBytes(size) - seal(anyHeader(), new Uint8Array(0), ZONE, KEYS.primary).length
+  let shown = 0n
+  let seq = 0
+  const say = (): number => {
+    const header = anyHeader({ senderSeq: ++seq, destBoot: shown })
+    const message = seal(header, new Uint8Array(room), ZONE, KEYS.primary)
+    const answer = target.engine.receive('gossip', message, memberAt(1).address)
+    const reply = open(answer.body, ZONE, KEYS)
+    if (reply.ok) shown = reply.header.senderBoot
+    return answer.status
+  }
+  t.ok(room > 40 * 8_192, `${room} bytes`)
+  t.equal(say(), 409)
+  t.not(say(), 429, 'it takes all that there is at once')
+  t.equal(say(), 429)
+  await zone.clock.advance(2_000)
+  t.not(say(), 429)
+  await zone.stop()
+})

@@ -261,7 +261,7 @@ t.test('what is forged costs its peer ten times as much, and the member nothing'
   )
   t.ok(
     Array.from({ length: 8 }, (_, k) => prove(0, 2, k)).every(Boolean),
-    "the member's eight at once are left",
+    'what others pass on of the member is still proved',
   )
   t.ok(prove(1, 1, 0), 'and what that peer says of itself is heard')
   t.notOk(prove(2, 1, 5), 'it still owes')
