@@ -154,6 +154,8 @@ export const openResponse = async (
     response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve)
       request.once('error', reject)
+      // An answer that Node.js gives to nobody, as 101, closes it without an error.
+      request.once('close', () => reject(new Error('the connection was closed')))
       send(request, call)
     })
   } catch (error) {

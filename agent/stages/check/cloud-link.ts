@@ -52,6 +52,7 @@ export const makeApiCheck = (
   return async signal => {
     try {
       await kube.ping(signal)
+      served = false
     } catch (error) {
       if (!(error instanceof KubeStatusError)) throw error
       if (apiBackoff.isReady) await readLease(signal)

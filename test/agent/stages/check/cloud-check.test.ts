@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what the cloud link is judged, also where the node's own API is a cache: KubeEdge's MetaServer.
 import { readFileSync } from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
 import { makeCloudCheck } from '../../../../agent/stages/check/cloud-check.js'
+import { makeApiCheck } from '../../../../agent/stages/check/cloud-link.js'
 import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import { parseNodeName } from '../../../../core/ids.js'
 import { makeCredentials } from '../../../../kube/client/credentials.js'
@@ -153,6 +155,42 @@ t.test('a redirect is no answer of the apiserver, a refusal is', async t => {
   for (const code of [301, 302, 307])
     await t.rejects(checkOnce(code), /not alive/, `${code} to /livez and to the Lease`)
   for (const code of [401, 403, 404]) await t.resolves(checkOnce(code), `${code}`)
+})
+
+t.test('a connection that is switched to another protocol ends the question', async t => {
+  const server = net.createServer(socket =>
+    socket.once('data', () =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+    ),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const clock = new FakeClock()
+  const seams = { clock, log: recordingLog(), random: seededRandom(1) }
+  const masterUrl = `http://127.0.0.1:${port}`
+  const api = makeKubeApi(makeCredentials({ masterUrl, environment: {} }, seams), seams)
+  t.teardown(() => api.close())
+  await t.rejects(api.ping(signal), /connection was closed/)
+})
+
+t.test('a Lease that was served once stands for no later question', async t => {
+  let isWell = false
+  const kube = {
+    ping: async () => {
+      if (!isWell) throw status(503)
+    },
+    getLease: async () => ({}) as never,
+  }
+  const clock = new FakeClock()
+  const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
+  const check = makeApiCheck(kube, 'e1', backoff)
+  await t.resolves(check(signal), 'unwell, but the Lease is served')
+  isWell = true
+  await t.resolves(check(signal))
+  isWell = false
+  backoff.failed(status(500))
+  await t.rejects(check(signal), 'unwell, and the Lease cannot be asked for now')
 })
 
 t.test("the kubeconfig in docs/kubeedge.md leads to the node's MetaServer", async t => {
