@@ -34,13 +34,27 @@ export interface Limits {
   readonly forgottenMs: number
   /** How long "nothing more happens" is watched. */
   readonly quietMs: number
+  /** `--record-ttl`. */
+  readonly recordTtlMs: number
+  /** Since the last word of a node that lost its keys: new ones do not count before this, and count after that. */
+  readonly newKeys: { readonly fromMs: number; readonly byMs: number }
 }
 
-export const limitsFor = ({ profile, graceMs, tolerationMs, nodes }: LabOptions): Limits => {
+/** docs/adr/0010 and 0011. */
+const newKeysOf = ({ profile, identity }: LabOptions, recordTtlMs: number): Limits['newKeys'] => {
+  const changeAfterMs = profile === 'fast' ? 20_000 : 120_000
+  return identity === 'require'
+    ? { fromMs: changeAfterMs, byMs: changeAfterMs }
+    : { fromMs: 0, byMs: recordTtlMs / 2 }
+}
+
+export const limitsFor = (options: LabOptions): Limits => {
+  const { profile, graceMs, tolerationMs, nodes } = options
   const isFast = profile === 'fast'
   const busyMs = nodes * 200
   // The witness of a zone of two waits for half a Lease's duration.
   const witnessMs = nodes > 2 ? 0 : isFast ? 8_000 : 30_000
+  const recordTtlMs = isFast ? 10_000 : 60_000
   return {
     seenMs: (isFast ? 5_000 : 12_000) + busyMs,
     writtenMs: (isFast ? 9_000 : 25_000) + busyMs + witnessMs,
@@ -50,6 +64,8 @@ export const limitsFor = ({ profile, graceMs, tolerationMs, nodes }: LabOptions)
     evictMs: tolerationMs + 5_000,
     forgottenMs: isFast ? 5_000 : 10_000,
     quietMs: isFast ? 3_000 : 12_000,
+    recordTtlMs,
+    newKeys: newKeysOf(options, recordTtlMs),
   }
 }
 

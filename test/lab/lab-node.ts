@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { join } from 'node:path'
+import { cpuMs } from '../../bench/agent/proc.js'
 import { systemClock } from '../../core/clock.js'
 import type { Child, Ended } from '../../sandbox/child.js'
 import { NodeProcesses, startChild } from '../../sandbox/node-processes.js'
@@ -189,6 +190,16 @@ export class LabNode extends NodeProcesses {
   async putState(image: string): Promise<void> {
     const put = `find ${STATE} -mindepth 1 -delete && base64 -d | tar -C ${STATE} -x`
     await this.space.run('sh', ['-c', put], image)
+  }
+
+  /** The agent's folder is as on a new disk. */
+  async emptyState(): Promise<void> {
+    await this.space.run('find', [STATE, '-mindepth', '1', '-delete'])
+  }
+
+  /** What its agent used since it started. */
+  get agentCpuMs(): number {
+    return cpuMs(this.agent!.pid!)
   }
 
   /** The agent shares so much of one core among its threads; undefined takes the limit away. */

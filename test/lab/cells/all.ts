@@ -4,6 +4,7 @@ import type { Cell } from '../cell.js'
 import { CLOUD } from './cloud.js'
 import { DEATHS, TIMED } from './deaths.js'
 import { DISKS } from './disks.js'
+import { FLOODS } from './floods.js'
 import { KEEPING } from './keeping.js'
 import { LINKS } from './links.js'
 import { MACHINE } from './machine.js'
@@ -29,6 +30,7 @@ export const CELLS: readonly Cell[] = [
   ...VERSIONS,
   ...MACHINE,
   ...ROGUE,
+  ...FLOODS,
   ...WRAPPER,
   ...GRIDS,
 ]

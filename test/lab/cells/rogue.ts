@@ -36,10 +36,14 @@ interface Liar {
   readonly isPowerless: boolean
 }
 
+const SIGNED: readonly Identity[] = ['prefer', 'require']
+export const INSIDER: Liar = {
+  ...{ who: 'insider', identities: SIGNED, hasOwnKeys: true, isPowerless: true },
+}
 const LIARS: readonly Liar[] = [
   { who: 'rogue', identities: ['off'], hasOwnKeys: false, isPowerless: false },
-  { who: 'unsigned', identities: ['prefer', 'require'], hasOwnKeys: false, isPowerless: true },
-  { who: 'insider', identities: ['prefer', 'require'], hasOwnKeys: true, isPowerless: true },
+  { who: 'unsigned', identities: SIGNED, hasOwnKeys: false, isPowerless: true },
+  INSIDER,
 ]
 
 const holds = ({ hasOwnKeys }: Liar): string =>
@@ -50,18 +54,18 @@ const lie = (liar: Liar, rogue: string, how: string, lies: Partial<Lies>): Step 
   fault(`${rogue}’s agent is replaced by a liar with ${holds(liar)}: ${how}`, lab =>
     lab.foes.lie(lab.node(rogue), lies, liar.hasOwnKeys),
   )
-const endLies = (rogue: string): Step =>
+export const endLies = (rogue: string): Step =>
   fault(`the liar ends, the agent of ${rogue} starts`, async lab => {
     await lab.foes.stop()
     lab.node(rogue).startAgent()
   })
 
-const sum = (e: Evidence, which: RegExp): number =>
+export const sum = (e: Evidence, which: RegExp): number =>
   Object.entries(e.lab.foes.answers).reduce(
     (total, [answer, n]) => total + (which.test(answer) ? n : 0),
     0,
   )
-const ENOUGH = 50
+export const ENOUGH = 50
 /** On a slow machine, where two of three nodes lie or are dead, so many take longer than all other claims. */
 const ENOUGH_MS = 60_000
 
@@ -93,10 +97,10 @@ const markedOf = (e: Evidence): number =>
   e.view.nodes.filter(node => e.state(node.name).marked).length
 
 /** The honest agents that answer call this node up. */
-const isUpToHonest = (e: Evidence, name: string, rogue: string): boolean =>
+export const isUpToHonest = (e: Evidence, name: string, rogue: string): boolean =>
   e.view.nodes.every(by => by.name === rogue || by.localinfo?.get(name) !== false)
 
-const LIE_MS = 20_000
+export const LIE_MS = 20_000
 
 /** Measured where the liar can bring it about, and claimed never to happen where it cannot. */
 const atMost = (liar: Liar, can: string, holdsFor: (e: Evidence) => boolean): Step =>
@@ -104,7 +108,7 @@ const atMost = (liar: Liar, can: string, holdsFor: (e: Evidence) => boolean): St
     ? stays(`it does not come about: ${can}`, LIE_MS, e => !holdsFor(e))
     : measured(`CAN: ${can}`, LIE_MS, holdsFor)
 
-const wellAgain = (names: readonly string[], l: Limits): readonly Step[] => [
+export const wellAgain = (names: readonly string[], l: Limits): readonly Step[] => [
   allSeenUp(l),
   ...names.map(name => clean(name, { ...l, graceMs: l.graceMs + l.healedMs })),
 ]
@@ -198,7 +202,7 @@ const isFirstWriter = (names: Roles, dead: string): boolean =>
   new WriterRanking(names.map(id64), 0).firstOf(id64(dead), () => true) === 0
 
 /** What comes of a dead node while somebody says that it lives. */
-const duringLies = (
+export const duringLies = (
   liar: Liar,
   { rogue, dead, others }: { rogue: string; dead: string; others: Roles },
   l: Limits,
@@ -220,7 +224,7 @@ const duringLies = (
     stays('no agent has renewed its Lease', l.quietMs, e => !isLeaseRenewed(e, dead)),
   ]
   if (others.length + 2 < LEAST_WITH_MAJORITY)
-    return [measured(claim, RECORD_TTL_MS + l.writtenMs + l.quietMs, marked), ...left]
+    return [measured(claim, l.recordTtlMs + l.writtenMs + l.quietMs, marked), ...left]
   // What only the zone's key signs is not heard.
   return liar.hasOwnKeys && isFirstWriter([rogue, ...others], dead)
     ? [
@@ -265,12 +269,13 @@ const silences = (liar: Liar): Cell => ({
   sound: roles => roles.slice(1),
   steps: ([rogue = '', victim = ''], l) => [
     // The zone may have started just now.
-    becomes(`${victim} is heard by all`, RECORD_TTL_MS + l.healedMs, e => hasVoice(e, victim)),
+    becomes(`${victim} is heard by all`, l.recordTtlMs + l.healedMs, e => hasVoice(e, victim)),
     lie(liar, rogue, `${victim}’s record gets the largest number`, { silenced: [victim] }),
     ...(liar.isPowerless
       ? [
           stays(`${victim} is heard by all honest agents, and not marked`, LIE_MS, e => {
-            return !isSilent(e, victim, rogue) && !e.state(victim).marked
+            const isHeard = !isSilent(e, victim, { rogue, ttlMs: l.recordTtlMs })
+            return isHeard && !e.state(victim).marked
           }),
         ]
       : [
@@ -281,7 +286,7 @@ const silences = (liar: Liar): Cell => ({
     ...refused(liar, l),
     endLies(rogue),
     allSeenUp(l),
-    becomes(`${victim} is heard again`, RECORD_TTL_MS + l.healedMs, e => hasVoice(e, victim)),
+    becomes(`${victim} is heard again`, l.recordTtlMs + l.healedMs, e => hasVoice(e, victim)),
   ],
 })
 
@@ -294,16 +299,17 @@ const hasVoice = (e: Evidence, name: string): boolean =>
     return by.name === name || (typeof age === 'number' && age < VOICE_S)
   })
 /** An honest agent that answers has no record of it, or one that does not count any more. */
-const isSilent = (e: Evidence, name: string, rogue: string): boolean =>
+const isSilent = (
+  e: Evidence,
+  name: string,
+  { rogue, ttlMs }: { readonly rogue: string; readonly ttlMs: number },
+): boolean =>
   e.view.nodes.some(by => {
     const age = recordAge(by, name)
     if (by.name === name || by.name === rogue || age === undefined) return false
-    return age === null || age * 1_000 > RECORD_TTL_MS
+    return age === null || age * 1_000 > ttlMs
   })
 const VOICE_S = 6
-/** Of the fast profile, which all rogue cells have. */
-const RECORD_TTL_MS = 10_000
-
 const RECORD_MS = 6_000
 
 const replay = (withKey: boolean): Cell => ({

@@ -51,7 +51,7 @@ export class Foes {
       key: this.#zone.key(),
       port: PEER_PORT,
       state: hasOwnKeys ? STATE : undefined,
-      lies: { inAllNames: false, down: [], cut: [], silenced: [], ...lies },
+      lies: { inAllNames: false, down: [], cut: [], silenced: [], perSecond: 0, ...lies },
     })
   }
 

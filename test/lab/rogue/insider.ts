@@ -26,14 +26,14 @@ import { FLAG } from '../../../vote/evidence.js'
 import { Liar, type Lie, type LieOrder, type Talk } from './liar.js'
 
 /** What the node's agent keeps on disk. */
-interface Stolen {
+export interface Stolen {
   readonly keys: NodeKeys
   readonly generation: number
   readonly savedEpoch: number
   readonly pins: readonly Pin[]
 }
 
-type Said = Extract<Entry, { kind: 'statement' }>
+export type Said = Extract<Entry, { kind: 'statement' }>
 
 /** No key set, and nobody to be probed. */
 const NO_SHARED = Buffer.alloc(5)
@@ -58,12 +58,13 @@ export const steal = async (state: string, node: string): Promise<Stolen> => {
 }
 
 export class Insider extends Liar {
+  protected readonly statement: OwnStatement
+  protected readonly content: OwnContent
+  /** What each member said last, by place. */
+  protected readonly said = new Map<number, Said>()
   readonly #stolen: Stolen
-  readonly #statement: OwnStatement
   readonly #startedAt = systemClock.now()
   readonly #pairKeys = new Map<bigint, SignKey>()
-  /** What each member said last, by place. */
-  readonly #said = new Map<number, Said>()
   #turn = 0
 
   constructor(order: LieOrder, stolen: Stolen, count: (answer: string) => void) {
@@ -71,11 +72,11 @@ export class Insider extends Liar {
     this.#stolen = stolen
     const { roster, self, hash } = this.table
     const origin = { zoneHash: this.zone, id: roster.members[self]!.id }
-    const content: OwnContent = {
+    this.content = {
       ...{ flags: FLAG.kubeletWell, cutAt: -Infinity, membershipHash: hash },
-      ...{ down: this.#idsOf(this.lies.down), notLooked: [], standsInFor: [] },
+      ...{ down: this.idsOf(this.lies.down), notLooked: [], standsInFor: [] },
     }
-    this.#statement = new OwnStatement({ origin, ...stolen }, SLOT, content, {
+    this.statement = new OwnStatement({ origin, ...stolen }, SLOT, this.content, {
       clock: systemClock,
       seed: () => randomBytes(LINK_BYTES),
       nextHeartbeat: floor => Math.max(floor, Math.floor(systemClock.wall() / 1_000)) + 1,
@@ -87,7 +88,7 @@ export class Insider extends Liar {
     const { members } = this.table.roster
     const other = members[++this.#turn % members.length]!
     const isAsAnother = this.#turn % AS_ANOTHER === 0 && other.id !== talk.to.id
-    const bytes = this.seal(talk, this.#body(), this.#keyWith(talk), {
+    const bytes = this.seal(talk, this.body(), this.keyWith(talk), {
       count: 0,
       ...(isAsAnother && other.id !== this.#ownId ? { senderId: other.id } : {}),
     })
@@ -95,14 +96,14 @@ export class Insider extends Liar {
   }
 
   protected hear(talk: Talk, answer: Uint8Array): void {
-    const reply = open(answer, this.zone, { keys: [this.#keyWith(talk)] }, 'of-pair')
+    const reply = open(answer, this.zone, { keys: [this.keyWith(talk)] }, 'of-pair')
     if (!reply.ok || reply.header.senderId !== talk.to.id) return
     this.heard(talk, reply.header)
     const body = readSignedBody(reply.body, reply.header.flags === SPARSE)
     if (body === undefined || body.ids !== undefined) return
     readEntries(body.entries, this.table.size, (place, entry) => {
-      if (entry.kind === 'statement' && isLater(entry, this.#said.get(place)))
-        this.#said.set(place, entry)
+      if (entry.kind === 'statement' && isLater(entry, this.said.get(place)))
+        this.said.set(place, entry)
     })
   }
 
@@ -110,13 +111,13 @@ export class Insider extends Liar {
     return this.table.roster.members[this.table.self]!.id
   }
 
-  #idsOf(names: readonly string[]): readonly bigint[] {
+  protected idsOf(names: readonly string[]): readonly bigint[] {
     const { members } = this.table.roster
     // Members are in the order of their ids.
     return members.filter(({ name }) => names.includes(name)).map(({ id }) => id)
   }
 
-  #keyWith({ to }: Talk): SignKey {
+  protected keyWith({ to }: Talk): SignKey {
     const known = this.#pairKeys.get(to.id)
     if (known !== undefined) return known
     const pin = this.#stolen.pins.find(({ node }) => node === to.name)
@@ -130,13 +131,13 @@ export class Insider extends Liar {
     return key
   }
 
-  #body(): Buffer {
+  protected body(): Buffer {
     const { self, size } = this.table
     const own: PlacedEntry = {
       place: self,
-      entry: { kind: 'statement', ...this.#statement.news(), age: 0 },
+      entry: { kind: 'statement', ...this.statement.news(), age: 0 },
     }
-    const entries = [own, ...this.#aboutOthers()].toSorted((a, b) => a.place - b.place)
+    const entries = [own, ...this.aboutOthers()].toSorted((a, b) => a.place - b.place)
     // An empty digest would ask for nothing: this one asks for all that everybody said.
     const head = { shared: NO_SHARED, ids: undefined, digest: Buffer.alloc(size) }
     return writeSignedBody(
@@ -146,9 +147,10 @@ export class Insider extends Liar {
     ).bytes
   }
 
-  #aboutOthers(): readonly PlacedEntry[] {
+  /** By place, in any order. */
+  protected aboutOthers(): readonly PlacedEntry[] {
     const mayForge = systemClock.now() - this.#startedAt > HONEST_MS
-    return [...this.#said].flatMap(([place, said]): PlacedEntry[] => {
+    return [...this.said].flatMap(([place, said]): PlacedEntry[] => {
       const { name, id } = this.table.roster.members[place]!
       if (place === this.table.self) return []
       const lie = this.#lieOf(name, said.received.statement)
@@ -166,7 +168,7 @@ export class Insider extends Liar {
     if (cut.includes(name))
       return { flags: said.flags | FLAG.cloudCut, cutFor: 240, time: said.time + 1 }
     if (inAllNames && down.length > 0)
-      return { down: this.#idsOf(down.filter(each => each !== name)), time: said.time + 1 }
+      return { down: this.idsOf(down.filter(each => each !== name)), time: said.time + 1 }
     return undefined
   }
 

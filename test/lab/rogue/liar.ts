@@ -16,7 +16,7 @@ import type { Lies, Order } from './order.js'
 export type LieOrder = Extract<Order, { do: 'lie' }>
 
 /** Just below the rate at which one source is refused. */
-const ROUND_MS = 60
+const BELOW_LIMIT: Pace = { lanes: 1, everyMs: 60 }
 
 /** Where the talk with one receiver stands. */
 export interface Talk {
@@ -33,11 +33,20 @@ export interface Lie {
   readonly as?: string
 }
 
+/** How often one receiver is told something. */
+export interface Pace {
+  /** Requests that are under way at the same time. */
+  readonly lanes: number
+  /** From one request of a lane to its next one, at least. */
+  readonly everyMs: number
+}
+
 export abstract class Liar {
   protected readonly lies: Lies
   protected readonly table: RecordTable
   protected readonly keys: KeyRing
   protected readonly zone = zoneHash('', '')
+  protected readonly pace: Pace = BELOW_LIMIT
   readonly #port: number
   readonly #talks: readonly Talk[]
   readonly #boot = systemRandom.bits64()
@@ -66,7 +75,10 @@ export abstract class Liar {
 
   async run(signal: AbortSignal): Promise<void> {
     const transport = makeHttpTransport()
-    await Promise.all(this.#talks.map(talk => this.#lieToAll(talk, transport, signal)))
+    const lanes = this.#talks.flatMap(talk =>
+      Array.from({ length: this.pace.lanes }, () => this.#lieTo(talk, transport, signal)),
+    )
+    await Promise.all(lanes)
     transport.close()
   }
 
@@ -94,10 +106,12 @@ export abstract class Liar {
     talk.shownAt = systemClock.now()
   }
 
-  async #lieToAll(talk: Talk, transport: Transport, signal: AbortSignal): Promise<void> {
+  async #lieTo(talk: Talk, transport: Transport, signal: AbortSignal): Promise<void> {
     const { name, address } = talk.to
     const peer = { name, address, port: this.#port }
+    const { everyMs } = this.pace
     while (!signal.aborted) {
+      const sentAt = systemClock.now()
       const { bytes, as = '' } = this.say(talk)
       try {
         const inner = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
@@ -107,7 +121,7 @@ export abstract class Liar {
       } catch {
         this.#count('unreachable')
       }
-      await sleep(systemClock, ROUND_MS, signal)
+      await sleep(systemClock, Math.max(0, sentAt + everyMs - systemClock.now()), signal)
     }
   }
 }

@@ -12,6 +12,11 @@ export interface Lies {
   readonly cut: readonly string[]
   /** Their records get the largest heartbeat that there is, so that nothing newer can follow. */
   readonly silenced: readonly string[]
+  /**
+   * Messages a second, to all together: news, wrong links and wrong signatures, without end; 0: just below the rate at which one
+   * source is refused.
+   */
+  readonly perSecond: number
 }
 
 export type Order =
