@@ -2,7 +2,8 @@
 // What becomes of a node that the control plane does not hear, by what is installed: the rows of docs/admission.md.
 import { reasonOf } from '../../../core/errors.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
-import { chooseAdmissionCells, type AdmissionCell } from './cells.js'
+import type { AdmissionCell } from './cell.js'
+import { chooseAdmissionCells } from './cells.js'
 import { Stage } from './stage.js'
 
 interface Parts {

@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { systemClock } from '../../../core/clock.js'
-import { makePair, serviceNames } from '../../../admission/run/certificates.js'
 import { UsageError } from '../options.js'
+import type { AdmissionCell, Notes } from './cell.js'
+import { rotation } from './rotation.js'
+import { SUPEREDGE } from './superedge-registration.js'
 import { GRACE_S, TOLERATION_S, type Seen, type Stage } from './stage.js'
-
-interface Notes {
-  readonly note: (text: string) => void
-  readonly check: (claim: string, isTrue: boolean) => void
-}
-
-export interface AdmissionCell {
-  readonly name: string
-  readonly shows: string
-  /** It needs MutatingAdmissionPolicies, which Kubernetes serves from 1.36 on. */
-  readonly needsPolicies?: true
-  readonly play: (stage: Stage, notes: Notes) => Promise<void>
-}
 
 /** Rounds of the controllers and of this machine. */
 const ROOM_MS = 12_000
 const GRACE_MS = GRACE_S * 1_000
 const EVICT_MS = TOLERATION_S * 1_000 + ROOM_MS
 
-type Moments = Readonly<Record<'unknown' | 'tainted' | 'podUnready' | 'sliceUnready' | 'endpointsUnready' | 'evicted', number | undefined>> // prettier-ignore
+type Moments = Readonly<Record<'unknown' | 'tainted' | 'podUnready' | 'sliceUnready' | 'addressMoved' | 'endpointsUnready' | 'evicted', number | undefined>> // prettier-ignore
 
 const READ: Readonly<Record<keyof Moments, (seen: Seen) => boolean>> = {
   unknown: seen => seen.ready === 'Unknown',
   tainted: seen => seen.isTainted,
   podUnready: seen => seen.podReady === 'False',
   sliceUnready: seen => !seen.sliceReady,
-  endpointsUnready: seen => !seen.endpointsReady,
+  addressMoved: seen => seen.addresses.unready > 0,
+  endpointsUnready: seen => seen.addresses.ready === 0,
   evicted: seen => seen.isEvicted,
 }
 
@@ -104,7 +94,7 @@ const keepReady = async (stage: Stage, name: string, { note, check }: Notes): Pr
   await stage.cut(name, { isVouched: true })
   const kept = await watch(stage, name, GRACE_MS + KEPT_MS, ['evicted'])
   note(`cut: ${text(kept)}`)
-  check('it is Unknown, not tainted, not evicted, and its endpoints are ready all the time', kept.unknown !== undefined && [kept.tainted, kept.podUnready, kept.sliceUnready, kept.endpointsUnready, kept.evicted].every(ms => ms === undefined)) // prettier-ignore
+  check('it is Unknown, not tainted, not evicted, and its endpoints are ready all the time', kept.unknown !== undefined && [kept.tainted, kept.podUnready, kept.sliceUnready, kept.addressMoved, kept.endpointsUnready, kept.evicted].every(ms => ms === undefined)) // prettier-ignore
 }
 
 const pods: AdmissionCell = {
@@ -165,6 +155,58 @@ const superedge: AdmissionCell = {
   },
 }
 
+/** How often the webhook changed a write, by path. */
+const changedBy = async (stage: Stage, replica: 1 | 2, path: string): Promise<number> =>
+  Number(new RegExp(`${path} changed (\\d+)`).exec(await stage.replicas.reviews(replica))?.[1] ?? 0)
+
+const endpoint: AdmissionCell = {
+  name: 'webhook-endpoint',
+  shows:
+    "SuperEdge's registration, reviews of v1beta1 alone: a vouched node is not tainted, its Pods are not ready, its Endpoints are; it dies: they are not",
+  play: async (stage, { note, check }) => {
+    await stage.replicas.start(1, await stage.registerSuperEdge())
+    check('the apiserver asks with v1beta1 alone', (await stage.reviewVersions(SUPEREDGE)).join() === 'v1beta1,v1beta1') // prettier-ignore
+    // The second one's Pods all bear the taint for ever.
+    const names = ['endpoint', 'endpoint-stays']
+    for (const name of names) await stage.makeNode(name)
+    await stage.removePod('endpoint-stays-goes')
+    for (const name of names) await stage.cut(name, { isVouched: true })
+    const [kept, stays] = await Promise.all([
+      watch(stage, 'endpoint', GRACE_MS + KEPT_MS, ['evicted']),
+      watch(stage, 'endpoint-stays', GRACE_MS + KEPT_MS, ['endpointsUnready']),
+    ])
+    note(`cut: ${text(kept)}`)
+    check('it is Unknown, and neither tainted nor evicted', kept.unknown !== undefined && kept.tainted === undefined && stays.tainted === undefined && !(await stage.see('endpoint')).isEvicted) // prettier-ignore
+    check(
+      'its Pods are not ready',
+      kept.podUnready !== undefined && kept.sliceUnready !== undefined,
+    )
+    check(
+      'no address was moved to notReadyAddresses',
+      [kept, stays].every(moments => moments.addressMoved === undefined),
+    )
+    const { ready } = (await stage.see('endpoint')).addresses
+    check(`both addresses are ready, ${ready}`, ready === 2)
+    note(`reviews: ${await stage.replicas.reviews(1)}`)
+    for (const path of ['/node-taint', '/endpoint'])
+      check(`writes were changed at ${path}`, (await changedBy(stage, 1, path)) > 0)
+    for (const name of names) await stage.condemn(name)
+    const [dead, left] = await Promise.all([
+      watch(stage, 'endpoint', EVICT_MS + ROOM_MS, ['tainted', 'evicted', 'endpointsUnready']),
+      watch(stage, 'endpoint-stays', EVICT_MS + ROOM_MS, ['endpointsUnready']),
+    ])
+    note(`dies: ${text(dead)}`)
+    check('then it is tainted and evicted', dead.tainted !== undefined && dead.evicted !== undefined) // prettier-ignore
+    check('and no address of it is ready, also of the Pod that bears the taint for ever', dead.endpointsUnready !== undefined) // prettier-ignore
+    // Nothing tells the endpoints controller that the node is no longer kept.
+    note(`dies, and all Pods of the Service bear the taint: ${text(left)}`)
+    await stage.plane.kubectl(['annotate', 'service', 'endpoint-stays', 'touched=yes'])
+    const touched = await watch(stage, 'endpoint-stays', ROOM_MS, ['endpointsUnready'])
+    note(`that Service changes: ${text(touched)}`)
+    check('with the next change of its Service that one, too', touched.endpointsUnready !== undefined) // prettier-ignore
+  },
+}
+
 const fail: AdmissionCell = {
   name: 'webhook-fail',
   shows: "nobody answers and failurePolicy is Fail: no node is tainted, others' writes pass",
@@ -216,10 +258,6 @@ const keepSuperedge: AdmissionCell = {
   },
 }
 
-/** Writes of the taint that this replica changed since it started. */
-const taintsKeptBy = async (stage: Stage, replica: 1 | 2): Promise<number> =>
-  Number(/\/node-taint changed (\d+)/.exec(await stage.replicas.reviews(replica))?.[1] ?? 0)
-
 /** A killed replica has an endpoint for a second more; what nobody reviewed then, agents take off once a second. */
 const TAKEN_OFF_MS = 5_000
 
@@ -241,7 +279,7 @@ const killed: AdmissionCell = {
     const [first] = await Promise.all([watchAll(TAKEN_OFF_MS), stage.replicas.kill(1)])
     for (const moments of first) note(`one is being killed: ${text(moments)}`)
     note(`reviews that failed, by the apiserver's count: ${await stage.failedReviews()}`)
-    const keptBefore = await taintsKeptBy(stage, 2)
+    const keptBefore = await changedBy(stage, 2, '/node-taint')
     const one = await watchAll(KEPT_MS)
     for (const moments of one) note(`one is killed: ${text(moments)}`)
     note(`reviews that failed, by the apiserver's count: ${await stage.failedReviews()}`)
@@ -249,7 +287,7 @@ const killed: AdmissionCell = {
       'from then on nobody is tainted, and nobody was evicted',
       one.every(({ tainted, evicted }) => tainted === undefined && evicted === undefined),
     )
-    const kept = (await taintsKeptBy(stage, 2)) - keptBefore
+    const kept = (await changedBy(stage, 2, '/node-taint')) - keptBefore
     check(`since the other one takes the taint out, of ${kept} writes`, kept > 0)
     await stage.replicas.kill(2)
     for (const name of names) stage.silence(name)
@@ -259,50 +297,20 @@ const killed: AdmissionCell = {
   },
 }
 
-/** Two looks of up to 36 s, and the minute in between in which the next authority is trusted and not served; twice that. */
-const RENEWAL_MS = 264_000
-
-const rotation: AdmissionCell = {
-  name: 'webhook-rotation',
-  shows: 'certificates of 70 days are renewed under load, without one failed review',
-  play: async (stage, { note, check }) => {
-    await stage.register('webhook')
-    const names = serviceNames('edge-health-webhook', 'edge-system')
-    const { ca, cert, key } = await makePair(names, Date.now() - 70 * 86_400_000)
-    const data = Object.fromEntries(Object.entries({ 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key }).map(([name, text]) => [name, Buffer.from(text).toString('base64')])) // prettier-ignore
-    const patch = JSON.stringify([{ op: 'replace', path: '/data', value: data }])
-    const secret = ['-n', 'edge-system', 'patch', 'secret', 'edge-health-webhook-certificates']
-    await stage.plane.kubectl([...secret, '--type=json', '-p', patch.replace('replace', 'add')])
-    await stage.replicas.start(1)
-    await stage.replicas.start(2)
-    const nodes = Array.from({ length: 8 }, (_, at) => `rotation-${at}`)
-    for (const name of nodes) {
-      await stage.makeNode(name)
-      await stage.cut(name, { isVouched: true })
-    }
-    await stage.until('the webhook is asked', async () => (await stage.see(nodes[0]!)).ready === 'Unknown') // prettier-ignore
-    await stage.wait(2_000)
-    const before = await stage.failedReviews()
-    const haveRenewed = async (): Promise<boolean> => {
-      const all = await Promise.all(
-        ([1, 2] as const).map(number => stage.replicas.ask(number, '/metrics')),
-      )
-      return all.every(text => /certificate_renewals_total [1-9]/.test(text))
-    }
-    await stage.until('both serve the next certificate', haveRenewed, RENEWAL_MS)
-    await stage.wait(10_000)
-    for (const number of [1, 2] as const) note(`reviews: ${await stage.replicas.reviews(number)}`)
-    const seen = await Promise.all(nodes.map(name => stage.see(name)))
-    check('no review failed, by the count of the apiserver', (await stage.failedReviews()) === before) // prettier-ignore
-    check(
-      'no node was tainted',
-      seen.every(({ isTainted }) => !isTainted),
-    )
-  },
-}
-
 const CELLS: readonly AdmissionCell[] = [
-  ...[nothing, keep, keepSuperedge, taint, pods, silent, superedge, fail, killed, rotation],
+  ...[
+    nothing,
+    keep,
+    keepSuperedge,
+    taint,
+    pods,
+    silent,
+    superedge,
+    endpoint,
+    fail,
+    killed,
+    rotation,
+  ],
 ]
 
 /** Those of these names; none are all. @throws UsageError for an unknown name */

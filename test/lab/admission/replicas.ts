@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import { Child } from '../../../sandbox/child.js'
-import { AGENT_FLAGS } from '../../../sandbox/image.js'
+import { AGENT_FLAGS, IMAGE_ENV } from '../../../sandbox/image.js'
+import { memoryOf } from '../../../bench/agent/proc.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
 import { kubeconfig } from '../../../testkit/control-plane/kubeconfig.js'
 import { waitFor } from '../patience.js'
@@ -17,6 +18,8 @@ const PATIENCE_MS = 60_000
 export const SERVER_FLAGS = ['--enable-aggregator-routing=true']
 /** The webhook knows controllers by their accounts. */
 export const CONTROLLER_FLAGS = ['--use-service-account-credentials=true']
+
+const OURS = 'edge-health-webhook'
 
 interface Parts {
   readonly plane: ControlPlane
@@ -30,6 +33,7 @@ export class WebhookReplicas {
   readonly #replicas = new Map<string, Child>()
   /** Addresses of replicas that take reviews. */
   readonly #ready = new Set<string>()
+  #service = OURS
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -43,6 +47,11 @@ export class WebhookReplicas {
 
   async close(): Promise<void> {
     await Promise.all([...this.#replicas.values()].map(child => child.kill()))
+  }
+
+  /** Replicas are behind another Service, until all are stopped. */
+  serve(service: string): void {
+    this.#service = service
   }
 
   /** Start a replica with the rights of its account, and wait until it is ready. */
@@ -68,7 +77,7 @@ export class WebhookReplicas {
         ...[`--kubeconfig=${file}`, `--listen-address=${address}:8443`],
         ...[`--status-address=${address}:51010`, ...flags],
       ],
-      env: { HOME: plane.dir, PATH: '/usr/bin:/bin' },
+      env: { ...IMAGE_ENV, HOME: plane.dir, PATH: '/usr/bin:/bin' },
     })
     this.#replicas.set(address, child)
     let said = ''
@@ -102,6 +111,17 @@ export class WebhookReplicas {
     return [...found].map(([, path, result, count]) => `${path} ${result} ${count}`).join(', ')
   }
 
+  /** What its reviews took by its own count, and what it takes itself. */
+  async cost(number: 1 | 2): Promise<string> {
+    const text = await this.ask(number, '/metrics')
+    const within = [...text.matchAll(/review_duration_seconds_bucket\{le="([^"]+)"\} (\d+)/g)]
+    const counts = within.map(([, bound, count]) => `≤ ${bound} s ${count}`).join(', ')
+    const pid = this.#replicas.get(`10.99.0.${number}`)?.pid
+    if (pid === undefined) return counts
+    const { rssMiB, peakMiB } = memoryOf(pid)
+    return `${counts}; RSS ${rssMiB.toFixed(0)} MiB, at most ${peakMiB.toFixed(0)}`
+  }
+
   /** Killed without a word; a second later its endpoint is gone, as a kubelet and the endpointslice controller have it. */
   async kill(number: 1 | 2): Promise<void> {
     const address = `10.99.0.${number}`
@@ -114,13 +134,14 @@ export class WebhookReplicas {
   async stop(): Promise<void> {
     for (const number of [1, 2] as const)
       if (this.#replicas.has(`10.99.0.${number}`)) await this.kill(number)
+    this.#service = OURS
   }
 
   /** The Service of deploy/ finds the replicas as it would find those of its Pods; before 1.34 apiservers ask for Endpoints. */
   async #publishEndpoint(address: string, ready: boolean): Promise<void> {
     if (ready) this.#ready.add(address)
     else this.#ready.delete(address)
-    const service = { name: 'edge-health-webhook', namespace: 'edge-system' }
+    const service = { name: this.#service, namespace: 'edge-system' }
     const ports = [{ name: 'reviews', port: 8443, protocol: 'TCP' }]
     const labels = {
       'kubernetes.io/service-name': service.name,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { sleep, systemClock } from '../../../core/clock.js'
 import { isMap } from '../../../core/json.js'
-import { mapsAt, textAt, valueAt } from '../../../core/json-at.js'
+import { listAt, mapsAt, textAt, valueAt } from '../../../core/json-at.js'
 import { microTime } from '../../../kube/client/micro-time.js'
 import type { Json } from '../../../sandbox/api-client.js'
 import type { ControlPlane } from '../../../testkit/control-plane/control-plane.js'
@@ -11,6 +11,7 @@ import { conditionStatus } from '../../../admission/model/read.js'
 import { renewPod } from '../objects.js'
 import { waitFor } from '../patience.js'
 import { CONTROLLER_FLAGS, WebhookReplicas } from './replicas.js'
+import { registerSuperEdge, SUPEREDGE } from './superedge-registration.js'
 
 const NODES = '/api/v1/nodes'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
@@ -36,7 +37,8 @@ export interface Seen {
   /** Of the Pod that stays, whatever its node is. */
   readonly podReady: string
   readonly sliceReady: boolean
-  readonly endpointsReady: boolean
+  /** Of its Endpoints. */
+  readonly addresses: { readonly ready: number; readonly unready: number }
 }
 
 /** How a node's peers and its kubelet are played. */
@@ -97,6 +99,26 @@ export class Stage {
       await this.plane.kubectl(['apply', '-f', `deploy/components/${name}/registration.yaml`])
   }
 
+  /** SuperEdge's registration in the place of ours. @returns the flags of a replica that answers it */
+  registerSuperEdge(): Promise<readonly string[]> {
+    this.replicas.serve(SUPEREDGE)
+    return registerSuperEdge(this.plane)
+  }
+
+  /** What the apiserver keeps of a registration's `admissionReviewVersions`. */
+  async reviewVersions(name: string): Promise<readonly string[]> {
+    const kept = await this.plane.admin.get(`${ADMISSION}/mutatingwebhookconfigurations/${name}`, this.#signal) // prettier-ignore
+    return mapsAt(kept, 'webhooks').map(webhook => (listAt(webhook, 'admissionReviewVersions') ?? []).join('/')) // prettier-ignore
+  }
+
+  /** The authorities that our registration trusts, each as PEM. */
+  async trusted(): Promise<readonly string[]> {
+    const kept = await this.plane.admin.get(`${ADMISSION}/mutatingwebhookconfigurations/edge-health-webhook`, this.#signal) // prettier-ignore
+    const [first] = mapsAt(kept, 'webhooks')
+    const bundle = Buffer.from(textAt(first, 'clientConfig', 'caBundle'), 'base64').toString()
+    return bundle.match(/-----BEGIN[^]*?-----END CERTIFICATE-----/g) ?? []
+  }
+
   /** What becomes of a write when no replica answers. */
   async setFailurePolicy(value: 'Fail' | 'Ignore'): Promise<void> {
     const patch = JSON.stringify([{ op: 'replace', path: '/webhooks/0/failurePolicy', value }])
@@ -121,7 +143,7 @@ export class Stage {
 
   async unregister(): Promise<void> {
     for (const kind of ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration'])
-      await this.plane.kubectl(['delete', kind, 'edge-health-webhook', '--ignore-not-found'])
+      await this.plane.kubectl(['delete', kind, 'edge-health-webhook', SUPEREDGE, '--ignore-not-found']) // prettier-ignore
     if (!(await this.hasPolicies())) return
     for (const kind of ['mutatingadmissionpolicybinding', 'mutatingadmissionpolicy'])
       await this.plane.kubectl(['delete', kind, 'edge-health-keep-pods', '--ignore-not-found'])
@@ -137,9 +159,14 @@ export class Stage {
     await renewPod(plane, { ...pod, name: `${name}-goes`, address: `10.1.${number}.1`, toleratedS: TOLERATION_S }, this.#signal) // prettier-ignore
     await renewPod(plane, { ...pod, name: `${name}-stays`, address: `10.1.${number}.2`, toleratedS: 1_000_000 }, this.#signal) // prettier-ignore
     await this.until(`the endpoints of ${name} are ready`, async () => {
-      const { sliceReady, endpointsReady } = await this.see(name)
-      return sliceReady && endpointsReady
+      const { sliceReady, addresses } = await this.see(name)
+      return sliceReady && addresses.ready === 2
     })
+  }
+
+  /** It is gone, and out of its Service. */
+  async removePod(name: string): Promise<void> {
+    await this.plane.kubectl(['delete', 'pod', name, '--grace-period=0', '--force'])
   }
 
   /** Its cloud link breaks; from the second word on its peers say so. */
@@ -177,6 +204,8 @@ export class Stage {
     )
     const stays = mapsAt(pods, 'items').find(pod => textAt(pod, 'metadata', 'name') === `${name}-stays`) // prettier-ignore
     const all = mapsAt(slices, 'items').flatMap(slice => mapsAt(slice, 'endpoints'))
+    const count = (which: string): number =>
+      mapsAt(endpoints, 'subsets').flatMap(subset => mapsAt(subset, which)).length
     return {
       ready: conditionStatus(node, 'Ready'),
       isTainted: mapsAt(node, 'spec', 'taints').some(
@@ -185,9 +214,7 @@ export class Stage {
       isEvicted: goes === undefined || valueAt(goes, 'metadata', 'deletionTimestamp') !== undefined,
       podReady: conditionStatus(stays, 'Ready'),
       sliceReady: all.some(endpoint => valueAt(endpoint, 'conditions', 'ready') === true),
-      endpointsReady: mapsAt(endpoints, 'subsets').some(
-        subset => mapsAt(subset, 'addresses').length > 0,
-      ),
+      addresses: { ready: count('addresses'), unready: count('notReadyAddresses') },
     }
   }
 
@@ -196,6 +223,12 @@ export class Stage {
     const text = await this.plane.kubectl(['get', '--raw', '/metrics'])
     const lines = text.split('\n').filter(line => /^apiserver_admission_webhook_fail_open_count\{.*edge-health/.test(line)) // prettier-ignore
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  /** Why reviews failed, by the apiserver's last lines. */
+  failedOpen(): readonly string[] {
+    const lines = this.plane.lastLines(200).filter(line => line.includes('failing open'))
+    return [...new Set(lines.map(line => line.replace(/^.*?failing open /, '')))]
   }
 
   /** What became of writes that the policy was asked about, as the apiserver counts them. */
