@@ -33,6 +33,8 @@ const REVIEW_LIMITS: ListenLimits = {
 }
 
 const MANAGER = 'edge-health-admission'
+/** Nodes per page of a list: a large page is many objects at once, and their memory is given back late. */
+const PAGE_SIZE = 50
 
 class AdmissionProgram implements Program {
   readonly #options: AdmissionOptions
@@ -63,7 +65,7 @@ class AdmissionProgram implements Program {
     this.#credentials = makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log })
     const client = makeResourceClient(
       { clock, random, log, credentials: this.#credentials },
-      { fieldManager: MANAGER },
+      { fieldManager: MANAGER, watch: { pageSize: PAGE_SIZE } },
     )
     this.#client = client
     this.#table = new NodeTable({ client, clock, log })

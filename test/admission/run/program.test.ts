@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { resolveAdmissionOptions } from '../../../admission/options/resolve.js'
 import { makeProgram } from '../../../admission/run/program.js'
@@ -7,16 +9,20 @@ import { systemRandom } from '../../../core/random.js'
 import { freePort } from '../../../testkit/free-port.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 
-t.test('a webhook whose certificates end by a bug fails, and answers no reviews', async t => {
-  const port = await freePort()
+const makeOptions = async (masterUrl: string, port: number) => {
   const given = {
-    // Nobody answers there.
-    'master-url': 'http://127.0.0.1:9',
+    'master-url': masterUrl,
     'listen-address': `127.0.0.1:${port}`,
     'status-address': `127.0.0.1:${await freePort()}`,
   }
   const flags = Object.entries(given).map(([name, text]) => ({ name, text }))
-  const { options } = resolveAdmissionOptions({ flags, env: {} })
+  return resolveAdmissionOptions({ flags, env: {} }).options
+}
+
+t.test('a webhook whose certificates end by a bug fails, and answers no reviews', async t => {
+  const port = await freePort()
+  // Nobody answers there.
+  const options = await makeOptions('http://127.0.0.1:9', port)
   const lines = recordingLog()
   const warn = (message: string): void => {
     if (message.startsWith('certificates')) throw new Error('broken')
@@ -33,4 +39,25 @@ t.test('a webhook whose certificates end by a bug fails, and answers no reviews'
     { message: 'bug: the certificates ended' },
   )
   await t.rejects(fetch(`http://127.0.0.1:${port}/`), 'nobody listens for reviews')
+})
+
+t.test('Nodes are listed in small pages, so that few of them are in memory at once', async t => {
+  let heard: (url: string) => void = () => undefined
+  const asked = new Promise<string>(resolve => (heard = resolve))
+  const api = createServer(({ url = '' }, response) => {
+    if (url.startsWith('/api/v1/nodes')) heard(url)
+    response.writeHead(503).end()
+  })
+  await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
+  const { port } = api.address() as AddressInfo
+  const options = await makeOptions(`http://127.0.0.1:${port}`, await freePort())
+  const seams = { clock: systemClock, random: systemRandom, log: recordingLog() }
+  const program = makeProgram(options, { ...seams, version: 'test', environment: {} })
+  t.teardown(async () => {
+    await program.stop()
+    api.closeAllConnections()
+    api.close()
+  })
+  program.start().catch(() => undefined)
+  t.match(await asked, /\?limit=50$/)
 })
