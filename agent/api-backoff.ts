@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
-import { KubeStatusError } from '../core/errors.js'
+import { isAnsweredByApi, KubeStatusError } from '../core/errors.js'
 import type { Random } from '../core/random.js'
 import { Backoff } from '../kube/client/backoff.js'
 
-/** Whether the failure concerns all requests, not only those about one object. */
+/** Whether the failure concerns all requests, not only those about one object: so does whatever another one answers. */
 const isGeneral = (error: unknown): boolean =>
-  !(error instanceof KubeStatusError) ||
-  error.status === 429 ||
-  error.status >= 500 ||
-  error.retryAfterMs !== undefined
+  !isAnsweredByApi(error) || error.status === 429 || error.retryAfterMs !== undefined
 
 /**
  * When an apiserver that failed a request may be asked again, by anything in this agent: exponential backoff with jitter,

@@ -133,6 +133,13 @@ export class KubeStatusError extends EdgeHealthError {
 export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
 
+/**
+ * The apiserver itself answered, and refuses. Without a `Status` it may be the page of a portal or a proxy on the way, a
+ * redirect always is one, and whoever answers 5xx does not serve.
+ */
+export const isAnsweredByApi = (error: unknown): error is KubeStatusError =>
+  error instanceof KubeStatusError && error.isFromApi && error.status >= 400 && error.status < 500
+
 /** The apiserver refuses this by RBAC or a policy (403), or by its own rules (422). */
 export const isRefusal = (error: unknown): boolean =>
   error instanceof KubeStatusError && (error.status === 403 || error.status === 422)

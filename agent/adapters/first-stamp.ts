@@ -73,6 +73,6 @@ export const afterRefusal = async <T>(
   }
   const message = `refused because it had no managedFields (${reasonOf(refused)}); a first entry was added, retrying`
   return new KubeStatusError(`PATCH ${type.resource} ${of.name}`, {
-    ...{ status: 409, reason: 'Conflict', message },
+    ...{ status: 409, reason: 'Conflict', message, isFromApi: refused.isFromApi },
   })
 }

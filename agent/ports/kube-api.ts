@@ -152,7 +152,10 @@ export interface KubeApi {
   /** Where requests go. Rejects with CredentialsError. */
   server(): Promise<URL>
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
-  /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
+  /**
+   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. What else answers
+   * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
+   */
   ping(signal: AbortSignal): Promise<void>
   /**
    * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.

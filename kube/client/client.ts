@@ -29,6 +29,13 @@ export interface CallLimits {
   readonly maxBytes: number
 }
 
+/** A whole answer, also one that refuses. */
+interface AnyAnswer extends TypedBody {
+  readonly status: number
+  /** The HTTP status text. */
+  readonly phrase: string
+}
+
 const MAX_ERROR_BYTES = 64 * 1024
 /** Errors that callers get as they are: they say more than "unreachable". */
 const isPromised = (error: unknown): boolean =>
@@ -94,13 +101,10 @@ export class KubeClient {
     return this.#whole(call, limits, signal, inner => this.#accepted(call, inner))
   }
 
-  /** Send, and return the HTTP status, whatever it is. */
-  async status(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<number> {
+  /** Send, and return the whole answer, whatever its status and whoever gave it. */
+  async anyAnswer(call: KubeCall, timeoutMs: number, signal: AbortSignal): Promise<AnyAnswer> {
     const limits = { timeoutMs, maxBytes: MAX_ERROR_BYTES }
-    const { status } = await this.#whole(call, limits, signal, inner =>
-      this.#sender.send(call, inner),
-    )
-    return status
+    return this.#whole(call, limits, signal, inner => this.#sender.send(call, inner))
   }
 
   /**
@@ -147,15 +151,15 @@ export class KubeClient {
     limits: CallLimits,
     signal: AbortSignal,
     send: (inner: AbortSignal) => Promise<OpenResponse>,
-  ): Promise<TypedBody & { readonly status: number }> {
+  ): Promise<AnyAnswer> {
     const lifetime = this.#begin(limits.timeoutMs, signal)
     try {
       const answer = await send(lifetime.signal)
       try {
         const bytes = await this.#read(answer, limits, lifetime)
-        const { statusCode, headers } = answer.response
+        const { statusCode, statusMessage: phrase = '', headers } = answer.response
         const { 'content-type': type = '', warning, date } = headers
-        return { status: statusCode!, type, warning, date, bytes }
+        return { status: statusCode!, phrase, type, warning, date, bytes }
       } finally {
         await answer.end()
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
   InvalidInputError,
+  isAnsweredByApi,
   KubeStatusError,
   KubeUnreachableError,
   reasonOf,
@@ -23,6 +24,7 @@ import type {
   WatchRequest,
 } from './resource-client.js'
 import { codecOf, deleteBody, formQuery, pageQuery, queryOf, whatOf } from './resource-requests.js'
+import { answerError } from './status-error.js'
 import {
   application,
   creation,
@@ -199,10 +201,14 @@ class HttpResourceClient implements ResourceClient {
 
   async ping(signal: AbortSignal): Promise<void> {
     const call = { method: 'GET', path: '/livez', isAnonymous: true } as const
-    const status = await this.#client.status(call, this.#limits.timeoutMs, signal)
-    // An apiserver does not redirect; what is on the way to it may.
-    if (status >= 500 || (status >= 300 && status < 400))
-      throw new KubeStatusError('GET /livez', { status, reason: '', message: 'not alive' })
+    const { timeoutMs } = this.#limits
+    const { status, phrase, bytes } = await this.#client.anyAnswer(call, timeoutMs, signal)
+    const body = bytes.toString('utf8')
+    if (status === 200 && body.trim() === 'ok') return
+    const said = answerError('GET /livez', { status, phrase, retryAfterMs: undefined, body })
+    if (isAnsweredByApi(said)) return
+    const message = status >= 500 ? 'not alive' : 'not what a kube-apiserver answers'
+    throw new KubeStatusError('GET /livez', { status, reason: phrase, message })
   }
 
   serverTime(): number | undefined {

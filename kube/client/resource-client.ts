@@ -107,7 +107,10 @@ export interface ResourceClient {
     options: DeleteOptions,
     signal: AbortSignal,
   ): Promise<void>
-  /** One small round trip that only a living apiserver answers (`/livez`; any HTTP status below 500 will do). */
+  /**
+   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. What else answers
+   * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
+   */
   ping(signal: AbortSignal): Promise<void>
   /**
    * The earliest that the apiserver's clock can show now, in epoch ms: the `Date` of its newest response and the

@@ -120,7 +120,12 @@ export class FakeWatches implements KubeApi {
     while (!this.#own.has(name)) await new Promise<void>(resolve => this.#waiting.add(resolve))
     const node = this.#own.get(name) ?? null
     if (node !== null) return node
-    throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+    throw new KubeStatusError(name, {
+      status: 404,
+      reason: 'NotFound',
+      message: '',
+      isFromApi: true,
+    })
   }
 
   watchConfigMap(_namespace: string, name: string, sink: WatchSink<DataView>): Watching {

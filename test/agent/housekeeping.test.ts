@@ -240,7 +240,12 @@ t.test('a folder that cannot be written is logged once and does not reject', asy
 
 t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t => {
   const refusal = (status: number): KubeStatusError =>
-    new KubeStatusError('GET', { status, reason: '', message: `scripted ${status}` })
+    new KubeStatusError('GET', {
+      status,
+      reason: '',
+      message: `scripted ${status}`,
+      isFromApi: true,
+    })
   const silence = new KubeUnreachableError('GET', 'no answer')
   const rows: readonly (readonly [
     what: string,

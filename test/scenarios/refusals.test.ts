@@ -24,7 +24,7 @@ const refuse = (
     if (!isAboutNodes(what) || client.startsWith('kubelet/')) return undefined
     sent.push({ at: world.clock.now(), client, what })
     return isRefusing(what)
-      ? new KubeStatusError(what, { reason: '', message: '', ...answer })
+      ? new KubeStatusError(what, { reason: '', message: '', isFromApi: true, ...answer })
       : undefined
   }
   return sent
@@ -302,7 +302,7 @@ t.test(
       t.strictSame(failing(), [], 'nor of those who vouch for it')
       world.cluster.onCall = ({ by, what }) =>
         what.includes('lease') && !by.startsWith('kubelet/')
-          ? new KubeStatusError(what, { status: 403, reason: '', message: '' })
+          ? new KubeStatusError(what, { status: 403, reason: '', message: '', isFromApi: true })
           : undefined
       await world.until(() => failing().length > 0, 60_000)
       t.match(failing()[0], { detail: /^n0: renew the Lease in its place: refused: / })

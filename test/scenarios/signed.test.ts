@@ -186,7 +186,12 @@ t.test('agents whose role does not let them publish their keys vote as without',
     await scenario(t, zone, async world => {
       world.cluster.onCall = ({ by, what }) =>
         what === `patch ${by}` && refused.some(index => by === `n${index}`)
-          ? new KubeStatusError(what, { status: 403, reason: 'Forbidden', message: 'cannot patch' })
+          ? new KubeStatusError(what, {
+              status: 403,
+              reason: 'Forbidden',
+              message: 'cannot patch',
+              isFromApi: true,
+            })
           : undefined
       await world.settled()
       allHeard(world, t, 'at rest')
@@ -221,7 +226,12 @@ t.test('a zone goes back to a version without identities, one node at a time', a
     // It does not know of the annotation, and leaves it where it is.
     world.cluster.onCall = ({ by, what }) =>
       what === `patch ${by}`
-        ? new KubeStatusError(what, { status: 403, reason: 'Forbidden', message: '' })
+        ? new KubeStatusError(what, {
+            status: 403,
+            reason: 'Forbidden',
+            message: '',
+            isFromApi: true,
+          })
         : undefined
     for (const index of [0, 1, 2, 3]) {
       const machine = world.machine(index)

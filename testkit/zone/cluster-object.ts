@@ -75,13 +75,16 @@ export const patched = (raw: Raw, patch: KubePatch): Raw => {
         status: 422,
         reason: 'Invalid',
         message: String(error),
+        isFromApi: true,
       })
     }
   }
   const { metadata } = patch.body as { metadata?: { resourceVersion?: string } }
   const guard = metadata?.resourceVersion
   if (guard !== undefined && guard !== raw.metadata.resourceVersion)
-    throw new KubeStatusError('patch', { status: 409, reason: 'Conflict', message: '' })
+    throw new KubeStatusError('patch', {
+      ...{ status: 409, reason: 'Conflict', message: '', isFromApi: true },
+    })
   if (patch.type === 'merge') return mergePatch(raw, patch.body) as Raw
   return strategicPatch(raw, patch.body, LISTS) as Raw
 }

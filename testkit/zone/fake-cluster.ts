@@ -204,7 +204,9 @@ export class FakeCluster {
   #read(kind: string, name: string): Raw {
     const raw = this.#objects.get(`${kind}/${name}`)
     if (raw === undefined)
-      throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+      throw new KubeStatusError(name, {
+        ...{ status: 404, reason: 'NotFound', message: '', isFromApi: true },
+      })
     return raw
   }
 
@@ -374,7 +376,9 @@ export class FakeCluster {
           this.#read(part === 'lease' ? 'lease' : 'node', name)
           const message = `nodes "${name}" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'x' denied request`
           if (!this.unguarded.includes(part))
-            throw new KubeStatusError(name, { status: 403, reason: 'Forbidden', message })
+            throw new KubeStatusError(name, {
+              ...{ status: 403, reason: 'Forbidden', message, isFromApi: true },
+            })
         }),
       getLease: (name, signal) =>
         this.#call(caller, { what: `get lease ${name}`, signal }, () =>

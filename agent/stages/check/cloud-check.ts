@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { KubeStatusError } from '../../../core/errors.js'
+import { isAnsweredByApi } from '../../../core/errors.js'
 import { namesThisHost } from '../../../core/loopback.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
@@ -20,9 +20,8 @@ const META_SERVER_PORT = '10550'
 const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
-/** A refusal or a conflict is an answer of the cloud, too. The error page of a proxy on the way is none. */
-const isAnswer = (error: unknown): boolean =>
-  error instanceof KubeStatusError && error.isFromApi && error.status < 500 && error.status !== 429
+/** A refusal or a conflict is an answer of the cloud, too; that there were too many requests, an edge's own API says as well. */
+const isAnswer = (error: unknown): boolean => isAnsweredByApi(error) && error.status !== 429
 
 const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOptions): Check => {
   const { cloudCheckPeriodMs, cloudCheckFailures, namespace, nodeName } = options

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
-import { KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { isAnsweredByApi, KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { ApiBackoff } from '../../api-backoff.js'
@@ -28,9 +28,9 @@ type CloudLinkOptions = Pick<
 >
 
 /**
- * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same: then reading the node's
- * own Lease decides, which is what the node's kubelet needs of it. That is a request like others: while the apiserver is
- * to be left alone, what the last one came to stands. Rejects with whatever the apiserver said first.
+ * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is between may
+ * keep `/livez` to itself: then reading the node's own Lease decides, which is what the node's kubelet needs of it. That is a request like others: while the apiserver is
+ * to be left alone, what the last one came to stands. Rejects with what was said first.
  */
 export const makeApiCheck = (
   kube: Pick<KubeApi, 'ping' | 'getLease'>,
@@ -45,7 +45,7 @@ export const makeApiCheck = (
       served = true
       apiBackoff.succeeded()
     } catch (error) {
-      served = error instanceof KubeStatusError && error.status >= 400 && error.status < 500
+      served = isAnsweredByApi(error)
       apiBackoff.failed(error)
     }
   }

@@ -144,19 +144,6 @@ t.test(
   },
 )
 
-t.test('a redirect is no answer of the apiserver, a refusal is', async t => {
-  const checkOnce = async (status: number): Promise<void> => {
-    const { server, api, clock } = await startApi(t)
-    const same = answer('', { status, headers: { location: 'https://portal.example/' } })
-    server.script(same, same, same)
-    const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
-    await makeCloudCheck({ ...OPTIONS, cloudCheck: 'livez' }, api, backoff)(signal)
-  }
-  for (const code of [301, 302, 307])
-    await t.rejects(checkOnce(code), /not alive/, `${code} to /livez and to the Lease`)
-  for (const code of [401, 403, 404]) await t.resolves(checkOnce(code), `${code}`)
-})
-
 t.test('a connection that is switched to another protocol ends the question', async t => {
   const server = net.createServer(socket =>
     socket.once('data', () =>

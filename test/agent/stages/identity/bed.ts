@@ -81,7 +81,12 @@ export const bed = async ({
       reads.push({ name, at: clock.now() })
       const notes = notesOf(name, own)
       if (notes !== undefined) return notes
-      throw new KubeStatusError(name, { status: 404, reason: 'NotFound', message: '' })
+      throw new KubeStatusError(name, {
+        status: 404,
+        reason: 'NotFound',
+        message: '',
+        isFromApi: true,
+      })
     },
     listNodeNotes: async (names: readonly string[], from: ListFrom) => {
       const asked = names.map(parseNodeName)

@@ -12,7 +12,7 @@ const named = (count: number): NodeName[] =>
   Array.from({ length: count }, (_, i) => parseNodeName(`m${i}`))
 
 const status = (code: number): Error =>
-  new KubeStatusError('list', { status: code, reason: '', message: '' })
+  new KubeStatusError('list', { status: code, reason: '', message: '', isFromApi: true })
 const broken = new KubeUnreachableError('GET /api/v1/nodes', 'the answer is not JSON')
 
 const zone = (others: readonly NodeName[], more: Partial<BedOptions>) => {

@@ -35,7 +35,7 @@ const zone = (
 }
 
 const refusal = (status: number, reason: string) =>
-  new KubeStatusError('list', { status, reason, message: '' })
+  new KubeStatusError('list', { status, reason, message: '', isFromApi: true })
 
 t.test('a zone is read with few lists, none older than the own Node', async t => {
   const others = named(150)

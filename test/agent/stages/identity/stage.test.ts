@@ -129,7 +129,7 @@ t.test(
   async t => {
     const message = 'nodes "n1" is forbidden'
     let refusal: Error | undefined = new KubeStatusError('PATCH n1', {
-      ...{ status: 403, reason: 'Forbidden', message },
+      ...{ status: 403, reason: 'Forbidden', message, isFromApi: true },
     })
     const { clock, store, stage, writes, log } = await bed({
       refuses: () => refusal,

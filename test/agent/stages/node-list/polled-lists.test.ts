@@ -19,7 +19,7 @@ const start = async (wider: string | undefined, refuses: (selector: string) => b
   const kube = new FakeWatches()
   const { listMembers } = kube
   kube.listMembers = async (selector, known): Promise<MemberList> => {
-    if (refuses(selector)) throw new KubeStatusError('nodes', { status: 403, reason: 'Forbidden', message: 'no' }) // prettier-ignore
+    if (refuses(selector)) throw new KubeStatusError('nodes', { status: 403, reason: 'Forbidden', message: 'no', isFromApi: true }) // prettier-ignore
     return listMembers(selector, known)
   }
   const [clock, random, log] = [new FakeClock(), seededRandom(1), recordingLog()]

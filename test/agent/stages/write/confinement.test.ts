@@ -11,7 +11,7 @@ import { seededRandom } from '../../../../testkit/seeded-random.js'
 import { scenario } from '../../../../testkit/zone/scenario.js'
 
 const status = (status: number, message: string): KubeStatusError =>
-  new KubeStatusError('patch n1', { status, reason: '', message })
+  new KubeStatusError('patch n1', { status, reason: '', message, isFromApi: true })
 /** In the words of kube-apiserver 1.36. */
 const byPolicy = (code = 403): KubeStatusError =>
   status(code, `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'edge-health-agent-nodes' denied request: no`) // prettier-ignore
@@ -143,6 +143,7 @@ t.test(
       status: 404,
       reason: 'NotFound',
       message: '',
+      isFromApi: true,
     })
     for (const refusal of [BY_RBAC, noLease]) {
       const { check, run, asked, answers } = bed(byPolicy(), byPolicy(), refusal)

@@ -32,7 +32,7 @@ const makeBackoffs = (clock: FakeClock, seed: number): [RequestBackoff, ApiBacko
 }
 
 const refusal = (status: number, retryAfterMs?: number): KubeStatusError =>
-  new KubeStatusError('PATCH', { status, reason: '', message: '', retryAfterMs })
+  new KubeStatusError('PATCH', { status, reason: '', message: '', retryAfterMs, isFromApi: true })
 
 t.test('FA2: who stays cleans, if they are most of those who were', t => {
   const rows: [why: string, from: Roster, to: Roster, isOurs: boolean][] = [
