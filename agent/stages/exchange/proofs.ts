@@ -37,15 +37,6 @@ export interface Arrival {
 
 type StatementEntry = Extract<Entry, { kind: 'statement' }>
 
-/** What there is to prove of an entry. */
-interface Task {
-  /** In signatures. */
-  readonly cost: number
-  /** A signature has to be proved, not links alone. */
-  readonly isNew: boolean
-  readonly take: () => Taken
-}
-
 /** Whether the statement has a link of that time at all: it costs nothing to see. */
 const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean =>
   Math.floor(quarters / statement.slot) <= 2 ** statement.logLinks
@@ -56,56 +47,36 @@ const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
 const linksCost = ({ slot }: Statement, quarters: number): number =>
   Math.max(0, quarters / slot / LINKS_PER_PROOF)
 
-const ofStatement = (
-  latest: MemberStatement,
-  { received, progress, age }: StatementEntry,
-  { now, delayMs }: Arrival,
-): Task | Taken => {
-  const { quarters } = progress
-  if (!isInChain(received, quarters)) return WRONG_LINK
-  const take = (): Taken => latest.takeStatement(received, progress, age + delayMs, now)
-  if (latest.isUnproved(received)) {
-    // Forged or not: it is not looked at yet, so it takes nothing from the member's limit.
-    if (latest.isEarly(received, now)) return { kind: 'early' }
-    return { cost: 1 + linksCost(received.statement, quarters), isNew: true, take }
-  }
-  const known = knownOf(latest)
-  const behind = known?.received.bytes.equals(received.bytes)
-    ? quarters - known.progress.quarters
-    : 0
-  return { cost: linksCost(received.statement, behind), isNew: false, take }
-}
+const isSameSlot = ({ statement }: ReceivedStatement, a: number, b: number): boolean =>
+  Math.floor(a / statement.slot) === Math.floor(b / statement.slot)
 
-const ofProgress = (
-  latest: MemberStatement,
-  entry: Exclude<Entry, StatementEntry>,
-  { now }: Arrival,
-): Task | Taken | undefined => {
-  const known = knownOf(latest)
-  if (known === undefined) return undefined
-  const quarters = quartersAt(known, entry.time)
-  // A time alone counts within the slot that is proved.
-  const { statement } = known.received
-  const { slot } = statement
-  const isSameSlot = Math.floor(quarters / slot) === Math.floor(known.progress.quarters / slot)
-  if (entry.kind === 'time' && !isSameSlot) return undefined
-  if (!isInChain(known.received, quarters)) return WRONG_LINK
-  const link = entry.kind === 'link' ? entry.link : undefined
-  const cost = linksCost(statement, quarters - known.progress.quarters)
-  return { cost, isNew: false, take: () => latest.takeProgress({ quarters, link }, now) }
+/** What it costs to prove the links of a statement that is known already, up to so many quarters. */
+const linksBehind = (
+  { received, progress }: MemberStatement,
+  { bytes, statement }: ReceivedStatement,
+  quarters: number,
+): number =>
+  received?.bytes.equals(bytes) === true ? linksCost(statement, quarters - progress.quarters) : 0
+
+/** Where what is proved of a member takes its cost from, beside the limit of all. */
+interface Limits {
+  readonly ofPeer: TokenBucket
+  /** Undefined where the member speaks for itself. */
+  readonly ofMember: TokenBucket | undefined
 }
 
 /**
  * Limits of the peer that passed it on: one for what it says of itself. What others pass on of a member has a limit in common,
  * too: whoever collected its earlier statements must not keep it from being heard when it speaks for itself.
  */
-const limitsOf = (
-  { pin, relayed }: MemberEntry,
-  { name, proofs }: Arrival['peer'],
-): readonly TokenBucket[] => (name === pin.node ? [proofs.own] : [proofs.relayed, relayed])
+const limitsOf = ({ pin, relayed }: MemberEntry, { name, proofs }: Arrival['peer']): Limits =>
+  name === pin.node
+    ? { ofPeer: proofs.own, ofMember: undefined }
+    : { ofPeer: proofs.relayed, ofMember: relayed }
 
 interface Price {
   readonly now: number
+  /** In signatures. */
   readonly cost: number
   /** How much must be left in the limit of all. */
   readonly reserve: number
@@ -113,20 +84,20 @@ interface Price {
 
 /** From all of these limits, or from none. */
 const takeAll = (
-  [first, second]: readonly TokenBucket[],
+  { ofPeer, ofMember }: Limits,
   ofAll: TokenBucket,
   { now, cost, reserve }: Price,
 ): boolean => {
-  if (!first!.take(now, cost)) return false
-  if (second?.take(now, cost) !== false) {
+  if (!ofPeer.take(now, cost)) return false
+  if (ofMember?.take(now, cost) !== false) {
     if (ofAll.take(now, cost, reserve)) return true
-    second?.giveBack(cost)
+    ofMember?.giveBack(cost)
   }
-  first!.giveBack(cost)
+  ofPeer.giveBack(cost)
   return false
 }
 
-/** Proves what peers pass on of members, within a limit of CPU time. */
+/** Proves what peers pass on of members, within a limit of CPU time. Many links come each second: they are kept cheap. */
 export class Proofs {
   readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
   #proved = 0
@@ -138,47 +109,75 @@ export class Proofs {
 
   /** @returns undefined where a limit is used up */
   prove(member: MemberEntry, entry: Entry, arrival: Arrival): Taken | undefined {
+    return entry.kind === 'statement'
+      ? this.#proveStatement(member, entry, arrival)
+      : this.#proveProgress(member, entry, arrival)
+  }
+
+  #proveStatement(
+    member: MemberEntry,
+    { received, progress, age }: StatementEntry,
+    { peer, now, delayMs }: Arrival,
+  ): Taken | undefined {
     const { latest } = member
-    const task =
-      entry.kind === 'statement'
-        ? ofStatement(latest, entry, arrival)
-        : ofProgress(latest, entry, arrival)
-    if (task === undefined || 'kind' in task) return task
-    if (!this.#afford(member, task, arrival)) return undefined
-    if (task.isNew) this.#proved++
-    const taken = task.take()
-    if (taken.kind === 'forged') this.#forged(member, task, { peer: arrival.peer, taken })
+    const { quarters } = progress
+    if (!isInChain(received, quarters)) return WRONG_LINK
+    const isNew = latest.isUnproved(received)
+    // Forged or not: it is not looked at yet, so it takes nothing from the member's limit.
+    if (isNew && latest.isEarly(received, now)) return { kind: 'early' }
+    const cost = isNew
+      ? 1 + linksCost(received.statement, quarters)
+      : linksBehind(latest, received, quarters)
+    const limits = limitsOf(member, peer)
+    const mayUseReserve = isNew && limits.ofMember === undefined && cost <= MOST_RESERVED
+    const reserve = mayUseReserve ? 0 : RESERVED
+    if (!takeAll(limits, this.#limit, { now, cost, reserve })) return undefined
+    if (isNew) this.#proved++
+    const taken = latest.takeStatement(received, progress, age + delayMs, now)
+    if (taken.kind === 'forged') this.#forged(limits, cost, taken.reason)
+    return taken
+  }
+
+  #proveProgress(
+    member: MemberEntry,
+    entry: Exclude<Entry, StatementEntry>,
+    { peer, now }: Arrival,
+  ): Taken | undefined {
+    const { latest } = member
+    const known = knownOf(latest)
+    if (known === undefined) return undefined
+    const { received, progress } = known
+    const quarters = quartersAt(known, entry.time)
+    // A time alone counts within the slot that is proved.
+    if (entry.kind === 'time' && !isSameSlot(received, quarters, progress.quarters))
+      return undefined
+    if (!isInChain(received, quarters)) return WRONG_LINK
+    const cost = linksCost(received.statement, quarters - progress.quarters)
+    const limits = limitsOf(member, peer)
+    if (!takeAll(limits, this.#limit, { now, cost, reserve: RESERVED })) return undefined
+    const link = entry.kind === 'link' ? entry.link : undefined
+    const taken = latest.takeProgress({ quarters, link }, now)
+    if (taken.kind === 'forged') this.#forged(limits, cost, taken.reason)
     return taken
   }
 
   /** As `OwnStatement.refute`, within the limits: a peer passed on a statement in the own node's name. */
   refute(own: OwnStatement, shown: ReceivedStatement, arrival: Omit<Arrival, 'delayMs'>): boolean {
     const { now, peer } = arrival
-    const { relayed } = peer.proofs
-    if (!takeAll([relayed], this.#limit, { now, cost: 1, reserve: RESERVED })) return false
+    const limits = { ofPeer: peer.proofs.relayed, ofMember: undefined }
+    if (!takeAll(limits, this.#limit, { now, cost: 1, reserve: RESERVED })) return false
     const isOurs = own.refute(shown)
-    if (!isOurs) relayed.owe(FORGED_FACTOR - 1)
+    if (!isOurs) limits.ofPeer.owe(FORGED_FACTOR - 1)
     return isOurs
-  }
-
-  #afford(member: MemberEntry, { cost, isNew }: Task, { now, peer }: Arrival): boolean {
-    const isOwn = peer.name === member.pin.node
-    const reserve = isNew && isOwn && cost <= MOST_RESERVED ? 0 : RESERVED
-    return takeAll(limitsOf(member, peer), this.#limit, { now, cost, reserve })
   }
 
   /**
    * Its peer owes the rest of the price; the member pays nothing, and the limit of all what was proved. Behind a wrong signature no
    * link was looked at.
    */
-  #forged(
-    member: MemberEntry,
-    { cost }: Task,
-    { peer, taken }: { readonly peer: Arrival['peer']; readonly taken: Taken & { kind: 'forged' } },
-  ): void {
-    const spent = taken.reason === 'signature' ? 1 : cost
-    const [ofPeer, ofMember] = limitsOf(member, peer)
-    ofPeer!.owe(FORGED_FACTOR * spent - cost)
+  #forged({ ofPeer, ofMember }: Limits, cost: number, what: 'signature' | 'link'): void {
+    const spent = what === 'signature' ? 1 : cost
+    ofPeer.owe(FORGED_FACTOR * spent - cost)
     ofMember?.giveBack(cost)
     this.#limit.giveBack(cost - spent)
   }
