@@ -106,9 +106,6 @@ class Restart {
   }
 }
 
-/** So much earlier the waiting time may seem to be over: it begins with the node's last word, and its agent takes a moment to end. */
-const STOP_MS = 3_000
-
 /** New keys count neither too early nor too late. */
 const newKeysCount = (
   again: Restart,
@@ -120,7 +117,10 @@ const newKeysCount = (
   return [
     ...(fromMs === 0
       ? []
-      : [stays(early, fromMs - STOP_MS, e => again.isNewTo(e, victim, by) && nobodyDown(e))]),
+      : [
+          // That time begins with the node's last word, which may have come so long before its end.
+          stays(early, fromMs - l.recordTtlMs, e => again.isNewTo(e, victim, by) && nobodyDown(e)),
+        ]),
     becomes(`${by.length === 1 ? by[0] : 'all who can'} hear it`, byMs + l.seenMs, e =>
       again.isHeardBy(e, victim, by),
     ),
