@@ -34,7 +34,7 @@ if (!isWorking()) {
     )
     const orders = partitionOrders(plan, cuts, Math.max(runs, cuts.length))
     const { partition } = await fill(new URL(import.meta.url), plan, { partition: orders })
-    const wrong = wrongWrites([], [], partition)
+    const wrong = wrongWrites({ partition })
     const done = partition.reduce((sum, row) => sum + row.runs.length, 0)
     const { profile, seed } = plan
     if (plan.isJson)

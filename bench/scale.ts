@@ -16,8 +16,15 @@ import {
 } from './scale/arguments.js'
 import { checkInvariants } from './scale/invariants.js'
 import { isWorking } from './scale/pool.js'
-import { crashOrder, cutsOf, fill, partitionOrders, quietOrder } from './scale/rows.js'
-import { crashJson, crashTable, partitionTable, quietTable, wrongWrites } from './scale/tables.js'
+import { burstOrder, crashOrder, cutsOf, fill, partitionOrders, quietOrder } from './scale/rows.js'
+import {
+  burstTable,
+  crashJson,
+  crashTable,
+  partitionTable,
+  quietTable,
+  wrongWrites,
+} from './scale/tables.js'
 
 const HELP = `usage: npm run bench -- scale [options]
 How a zone's protocol scales: detection, traffic, mistakes, partitions. The agents' own check, exchange and vote, all
@@ -26,10 +33,10 @@ signed as in production. It says nothing about CPU or memory.
 
   --nodes 3,10,64,100,300,1000   sizes of the zone; 5000 and 10000 work and take their time
   --loss 0,30                    percent of packets lost; default: 0,30 for crashes, 0,10,20,30 for the other tables
-  --only crash,quiet,partition   tables
+  --only crash,quiet,partition   tables; also burst: a tenth of the zone dies at once
   --identity off,prefer,require  whether nodes sign with keys of their own; default: off
   --quick                        instead of tables: what must be so for N = 3, 10, 64, 100, 300, in a few minutes
-  --trials N                     crashes per row; default by size: 24 down to 2
+  --trials N                     crashes, or zones with a burst, per row; default by size: 24 down to 2, 12 down to 1
   --minutes N                    virtual minutes of each quiet row; default by size: 240 down to 1
   --splits 50,30,10              percent on the smaller side of a partition
   --partition-nodes 10,100       sizes of the partition table
@@ -61,6 +68,12 @@ const TRIALS = [
   [1_000, 4],
   [Infinity, 2],
 ] as const
+const BURSTS = [
+  [10, 12],
+  [100, 4],
+  [300, 2],
+  [Infinity, 1],
+] as const
 const MINUTES = [
   [3, 240],
   [10, 120],
@@ -84,7 +97,7 @@ if (!isWorking()) {
   await runCommand(OPTIONS, HELP, async values => {
     const plan = planOf(values)
     if (values.quick) return quick(plan)
-    const only = words('only', values.only, ['crash', 'quiet', 'partition'])
+    const only = words('only', values.only, ['crash', 'burst', 'quiet', 'partition'])
     const sizes = integers('nodes', values.nodes, NODES, [3, 10, 64, 100, 300, 1_000])
     const cutSizes = integers('partition-nodes', values['partition-nodes'], NODES, [10, 100])
     const splits = integers('splits', values.splits, [1, 50], [50, 30, 10])
@@ -101,6 +114,11 @@ if (!isWorking()) {
         plans.map(each => crashOrder(each, size, loss, trials ?? bySize(size, TRIALS))),
       ),
     )
+    const bursts = sizes.flatMap(size =>
+      crashLosses.flatMap(loss =>
+        plans.map(each => burstOrder(each, size, loss, trials ?? bySize(size, BURSTS))),
+      ),
+    )
     const quiets = sizes.flatMap(size =>
       losses.flatMap(loss =>
         plans.map(each => quietOrder(each, size, loss, minutes ?? bySize(size, MINUTES))),
@@ -108,20 +126,22 @@ if (!isWorking()) {
     )
     const tables = await fill(new URL(import.meta.url), plan, {
       crash: only.has('crash') ? crashes : [],
+      burst: only.has('burst') ? bursts : [],
       quiet: only.has('quiet') ? quiets : [],
       partition: only.has('partition')
         ? plans.flatMap(each => partitionOrders(each, cutsOf(cutSizes, splits, losses), runs))
         : [],
     })
-    const { crash, quiet, partition } = tables
-    const wrong = wrongWrites(crash, quiet, partition)
+    const { crash, burst, quiet, partition } = tables
+    const wrong = wrongWrites(tables)
     const { profile, seed } = plan
     if (plan.isJson) {
-      const rows = { crash: crash.map(crashJson), quiet, partition }
+      const rows = { crash: crash.map(crashJson), burst, quiet, partition }
       process.stdout.write(`${JSON.stringify({ profile, seed, ...rows, wrong }, null, 2)}\n`)
     } else {
       const texts = [
         ...(crash.length > 0 ? [crashTable(crash)] : []),
+        ...(burst.length > 0 ? [burstTable(burst)] : []),
         ...(quiet.length > 0 ? [quietTable(quiet)] : []),
         ...(partition.length > 0 ? [partitionTable(partition)] : []),
       ]

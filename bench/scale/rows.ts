@@ -3,7 +3,7 @@ import { cellOf, type Plan } from './arguments.js'
 import { mergeTimes, TRIALS_PER_ZONE } from './crash.js'
 import type { Job, Measured } from './job.js'
 import { runJobs } from './pool.js'
-import type { CrashRow, PartitionRow, QuietRow } from './tables.js'
+import type { BurstRow, CrashRow, PartitionRow, QuietRow } from './tables.js'
 import { showProgress } from './terminal.js'
 
 /** A row before it is measured: its zones, each of which may run on a thread of its own. */
@@ -41,6 +41,20 @@ export const crashOrder = (
     }),
   }
 }
+
+/** So many zones, in each of which it happens once. */
+export const burstOrder = (
+  plan: Plan,
+  size: number,
+  lossPercent: number,
+  zones: number,
+): Order<BurstRow> => ({
+  jobs: Array.from({ length: zones }, (_, zone) => ({
+    kind: 'burst',
+    cell: cellOf(plan, size, lossPercent, zone),
+  })),
+  finish: all => ({ size, lossPercent, identity: plan.identity, bursts: only('burst', all) }),
+})
 
 export const quietOrder = (
   plan: Plan,

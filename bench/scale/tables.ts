@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Burst } from './burst.js'
 import type { Identity } from './cell.js'
 import { CRASH_TIMES, type CrashTimes } from './crash.js'
 import { inColumns, mean, quantile, short, spread } from './figures.js'
@@ -11,6 +12,12 @@ export interface CrashRow {
   readonly lossPercent: number
   readonly identity: Identity
   readonly times: CrashTimes
+}
+export interface BurstRow {
+  readonly size: number
+  readonly lossPercent: number
+  readonly identity: Identity
+  readonly bursts: readonly Burst[]
 }
 export interface QuietRow {
   readonly size: number
@@ -40,6 +47,25 @@ export const crashTable = (rows: readonly CrashRow[]): string => {
     ...[mean(times.bodies).toFixed(0), String(times.missed), String(times.wrong)],
   ])
   return `From a node's crash, p50/p99 in seconds; LV is one agent's local view, recovery is from its return; bodies sent by a node from the first vote to view and write\n${inColumns(head, cells)}\n`
+}
+
+/** What did not come about within its limit counts as infinitely late. */
+const timesOf = (bursts: readonly Burst[], what: 'seen' | 'written'): readonly number[] =>
+  bursts.map(burst => burst[what] ?? Infinity)
+
+export const burstTable = (rows: readonly BurstRow[]): string => {
+  const head = [
+    ...['N', 'loss', 'zones', 'dead', 'identity', 'quiet B/s', 'burst B/s'],
+    ...['all seen', 'all written', 'wrong'],
+  ]
+  const cells = rows.map(({ size, lossPercent, identity, bursts }) => [
+    ...[String(size), `${lossPercent} %`, String(bursts.length), String(bursts[0]?.dead ?? 0)],
+    ...[identity, mean(bursts.map(burst => burst.quietBytesPerSecond)).toFixed(0)],
+    mean(bursts.map(burst => burst.bodyBytesPerSecond)).toFixed(0),
+    ...[spread(timesOf(bursts, 'seen')), spread(timesOf(bursts, 'written'))],
+    String(sum(bursts.map(burst => burst.wrong))),
+  ])
+  return `A tenth dies at once: bodies sent by a live node before, and in the 20 s from then on; p50/p99 in seconds until all that live see all of them, and until all are written\n${inColumns(head, cells)}\n`
 }
 
 export const quietTable = (rows: readonly QuietRow[]): string => {
@@ -94,11 +120,19 @@ export const crashJson = ({ size, lossPercent, identity, times }: CrashRow): obj
   ),
 })
 
-export const wrongWrites = (
-  crash: readonly CrashRow[],
-  quiet: readonly QuietRow[],
-  partition: readonly PartitionRow[],
-): number =>
+/** Over all rows; a table that is left out has none. */
+export const wrongWrites = ({
+  crash = [],
+  burst = [],
+  quiet = [],
+  partition = [],
+}: {
+  readonly crash?: readonly CrashRow[]
+  readonly burst?: readonly BurstRow[]
+  readonly quiet?: readonly QuietRow[]
+  readonly partition?: readonly PartitionRow[]
+}): number =>
   sum(crash.map(row => row.times.wrong)) +
+  sum(burst.flatMap(row => row.bursts.map(({ wrong }) => wrong))) +
   sum(quiet.map(row => row.quiet.wrong)) +
   sum(partition.flatMap(row => row.runs.map(run => run.wrong)))

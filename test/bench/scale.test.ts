@@ -4,8 +4,20 @@ import { integers, planOf, plansOf, words } from '../../bench/scale/arguments.js
 import { quantile, short, spread } from '../../bench/scale/figures.js'
 import { claimsOf } from '../../bench/scale/invariants.js'
 import { measure, type Job } from '../../bench/scale/job.js'
-import { crashOrder, cutsOf, partitionOrders, quietOrder } from '../../bench/scale/rows.js'
-import { crashTable, partitionTable, quietTable, wrongWrites } from '../../bench/scale/tables.js'
+import {
+  burstOrder,
+  crashOrder,
+  cutsOf,
+  partitionOrders,
+  quietOrder,
+} from '../../bench/scale/rows.js'
+import {
+  burstTable,
+  crashTable,
+  partitionTable,
+  quietTable,
+  wrongWrites,
+} from '../../bench/scale/tables.js'
 
 const plan = planOf({ profile: 'fast', seed: '7', threads: '1', output: 'text' })
 
@@ -69,6 +81,26 @@ t.test('identities: the same crashes, with messages that nodes sign', async t =>
   t.match(crashTable(rows), /\n5 +0 % +2 +off .*\n5 +0 % +2 +prefer .*\n5 +0 % +2 +require /)
 })
 
+t.test('a tenth of a zone dies at once: all see it, it is written, and it costs more', async t => {
+  const plans = plansOf(plan, 'off,require')
+  const rows = await Promise.all(plans.map(each => run(burstOrder(each, 20, 0, 2))))
+  for (const { bursts } of rows) {
+    t.equal(bursts.length, 2)
+    for (const burst of bursts) {
+      t.match(burst, { dead: 2, wrong: 0 })
+      t.ok(burst.seen! > 500 && burst.seen! < 10_000, `seen after ${burst.seen} ms`)
+      t.ok(burst.written! > 500 && burst.written! < 20_000, `written after ${burst.written} ms`)
+      t.ok(burst.bodyBytesPerSecond > burst.quietBytesPerSecond)
+    }
+  }
+  t.match(burstTable(rows), /\n20 +0 % +2 +2 +off .*\n20 +0 % +2 +2 +require .* 0\n/)
+  const [row] = rows
+  const late = { ...row!.bursts[0]!, seen: undefined, wrong: 1 }
+  const broken = { ...row!, bursts: [late] }
+  t.match(burstTable([broken]), /\n20 .* –\/– .* 1\n/)
+  t.equal(wrongWrites({ burst: [broken] }), 1)
+})
+
 t.test(
   'a small zone: the same seed gives the same figures, and they keep the invariants',
   async t => {
@@ -86,7 +118,7 @@ t.test(
       claims.filter(({ isSo }) => !isSo),
       [],
     )
-    t.equal(wrongWrites(rows.crash, rows.quiet, rows.partition), 0)
+    t.equal(wrongWrites(rows), 0)
     t.match(crashTable(rows.crash), /\n5 +0 % +2 /)
     t.match(quietTable(rows.quiet), /\n5 +10 % /)
     t.match(partitionTable(rows.partition), /\n5 +40\/60 +0 % +1 /)
@@ -153,6 +185,6 @@ t.test(
     }
     const broken = claimsOf(plan, { crash: [late], quiet: [noisy], partition: [torn] })
     t.equal(broken.filter(({ isSo }) => !isSo).length, 7, 'what is broken is said')
-    t.equal(wrongWrites([late], [noisy], [torn]), 3)
+    t.equal(wrongWrites({ crash: [late], quiet: [noisy], partition: [torn] }), 3)
   },
 )
