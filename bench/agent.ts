@@ -23,7 +23,7 @@ import { runWorld } from './agent/world/main.js'
 const HELP = `usage: npm run bench -- agent [options]
   --nodes 10,100,1000   zone sizes, one run each
   --minutes 5           of each run; a fifth of it, one minute at most, is for settling
-  --profile default     or fast
+  --profile default     or fast, or superedge (all peers are of ours)
   --identity prefer     or require: the agent and the played members sign with keys of their own, which all know; or off
   --cgroup              in a cgroup of 50m CPU and 100Mi: must be ready within 10 s and miss no round
   --node PATH           the Node.js to run the agent; default: the one that runs this

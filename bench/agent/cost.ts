@@ -91,6 +91,10 @@ const PERIODS: Readonly<
 > = {
   default: { checkPeriodMs: 10_000, mesh: 5_000, rings: 2_000, meshMax: 64, linkSlotMs: 1_000 },
   fast: { checkPeriodMs: 1_000, mesh: 500, rings: 500, meshMax: 16, linkSlotMs: 500 },
+  superedge: {
+    ...{ checkPeriodMs: 10_000, mesh: 10_000, rings: 2_000, meshMax: 10_000 },
+    linkSlotMs: 1_000,
+  },
 }
 
 const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
@@ -103,7 +107,8 @@ export const worldOrder = (
   identity: Identity = 'off',
 ): WorldOrder => {
   const periods = PERIODS[profile]
-  if (periods === undefined) throw new RangeError(`profile must be default or fast, got ${profile}`)
+  if (periods === undefined)
+    throw new RangeError(`profile must be default, fast or superedge, got ${profile}`)
   const { checkPeriodMs, mesh, rings, meshMax, linkSlotMs } = periods
   return {
     ...{ nodes, block, checkPeriodMs },
