@@ -19,7 +19,7 @@ export interface MemberEntry {
   missedAt: number
   /** Since when it is believed by the zone's key alone, by `Clock.now`; Infinity while it signs. */
   fellBackAt: number
-  readonly relayed: TokenBucket
+  readonly relayedLimit: TokenBucket
 }
 
 /** A member of which nothing was heard yet. */
@@ -27,5 +27,5 @@ export const newMember = (pin: Pin, origin: Origin): MemberEntry => ({
   pin,
   latest: new MemberStatement(origin, pin.generation, makeVerifier(pin.keys.signing)),
   ...{ urgentSince: -Infinity, isMissed: false, missedAt: -Infinity, fellBackAt: Infinity },
-  relayed: new TokenBucket(RELAYED),
+  relayedLimit: new TokenBucket(RELAYED),
 })

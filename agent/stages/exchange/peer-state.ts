@@ -43,7 +43,7 @@ export class PeerState {
   readonly requests = new TokenBucket(REQUESTS)
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
   readonly answerBudget = new TokenBucket(ZONES)
-  readonly proofs = { own: new TokenBucket(OWN), relayed: new TokenBucket(RELAYED) }
+  readonly proofLimits = { own: new TokenBucket(OWN), relayed: new TokenBucket(RELAYED) }
   /** What it last showed us in an answer signed with the keys of the pair; undefined: nothing yet. */
   shownByPair: Shown | undefined
   /** The same with the zone's key, which others have too: it counts for requests that are signed with that. */

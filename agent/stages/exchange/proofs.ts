@@ -28,7 +28,7 @@ const FORGED_FACTOR = 10
 /** Of the message that an entry came with. */
 export interface Arrival {
   /** Who passed it on. */
-  readonly peer: Pick<PeerState, 'name' | 'proofs'>
+  readonly peer: Pick<PeerState, 'name' | 'proofLimits'>
   /** `Clock.now` when it is taken in. */
   readonly now: number
   /** Milliseconds that it may have been under way at most: they are added to the ages in it. */
@@ -69,10 +69,13 @@ interface Limits {
  * Limits of the peer that passed it on: one for what it says of itself. What others pass on of a member has a limit in common,
  * too: whoever collected its earlier statements must not keep it from being heard when it speaks for itself.
  */
-const limitsOf = ({ pin, relayed }: MemberEntry, { name, proofs }: Arrival['peer']): Limits =>
+const limitsOf = (
+  { pin, relayedLimit }: MemberEntry,
+  { name, proofLimits }: Arrival['peer'],
+): Limits =>
   name === pin.node
-    ? { ofPeer: proofs.own, ofMember: undefined }
-    : { ofPeer: proofs.relayed, ofMember: relayed }
+    ? { ofPeer: proofLimits.own, ofMember: undefined }
+    : { ofPeer: proofLimits.relayed, ofMember: relayedLimit }
 
 interface Price {
   readonly now: number
@@ -164,7 +167,7 @@ export class Proofs {
   /** As `OwnStatement.refute`, within the limits: a peer passed on a statement in the own node's name. */
   refute(own: OwnStatement, shown: ReceivedStatement, arrival: Omit<Arrival, 'delayMs'>): boolean {
     const { now, peer } = arrival
-    const limits = { ofPeer: peer.proofs.relayed, ofMember: undefined }
+    const limits = { ofPeer: peer.proofLimits.relayed, ofMember: undefined }
     if (!takeAll(limits, this.#limit, { now, cost: 1, reserve: RESERVED })) return false
     const isOurs = own.refute(shown)
     if (!isOurs) limits.ofPeer.owe(FORGED_FACTOR - 1)

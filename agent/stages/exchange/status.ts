@@ -20,6 +20,8 @@ export interface PeerStatus {
   readonly keySetHash: string | null
   /** Its keys are known: it is believed only when it signs with them. */
   readonly isSigned: boolean
+  /** When what it last signed was made; null when nothing was heard that its known keys signed. */
+  readonly signedAt: number | null
   /** Statements with the number of another one that it signed, too. */
   readonly equivocations: number
   /** Requests to it that failed, and why the last one did. */
@@ -84,6 +86,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   keyId: peer.keyId ?? null,
   keySetHash: peer.keySetHash === undefined ? null : showKeySet(peer.keySetHash),
   isSigned: membership.statements.isSigned(peer.index),
+  signedAt: when(membership.statements.signedAt(peer.index)),
   equivocations: membership.statements.equivocationsOf(peer.index),
   failures: peer.failures,
   trouble: peer.trouble ?? null,

@@ -232,7 +232,7 @@ t.test(
     const limits = new PeerState(
       { ...memberAt(1), id: id64(memberAt(1).name) },
       { index: 0, port: 1, seq: 0 },
-    ).proofs
+    ).proofLimits
     const inTenSeconds = (of: 'own' | 'relayed'): number => {
       let proved = 0
       for (let now = 0; now < 10 * SECOND; now += 5) if (limits[of].take(now)) proved++
@@ -277,8 +277,8 @@ t.test('wrong links and wrong statements in our own name cost the same', async t
   t.match(proofs.prove(member, known, arrival), { kind: 'newer' })
   const left = (): number => {
     let ones = 0
-    while (peer.proofs.relayed.take(0)) ones++
-    peer.proofs.relayed.giveBack(ones)
+    while (peer.proofLimits.relayed.take(0)) ones++
+    peer.proofLimits.relayed.giveBack(ones)
     return ones
   }
   t.equal(left(), 299)
