@@ -53,12 +53,25 @@ export interface KeyResult {
   readonly problem: ConfigProblem | undefined
 }
 
+/** A member's Node shows keys that do not count, or none where it had some. */
+export interface IdentityDoubt {
+  /**
+   * `wait`: the known keys did not sign that, and must be silent for `--identity-change-after` first; `ask`: the agent at the node's
+   * address is asked whether it has the known keys; `dispute`: it has; `refuse`: the shown keys did not sign their own annotation.
+   */
+  readonly kind: 'wait' | 'ask' | 'dispute' | 'refuse'
+  /** Silence counts from here on at the earliest. */
+  readonly startedAt: number
+}
+
 /** Which keys nodes have. */
 export interface ZoneIdentities {
   /** The own ones; undefined without an identity, or before others can know it. */
   readonly own: OwnIdentity | undefined
   /** The members' ones, by name. */
   readonly pins: ReadonlyMap<string, Pin>
+  /** Of members, by name. */
+  readonly doubts?: ReadonlyMap<string, IdentityDoubt>
   /** Why the own ones are not published; undefined while nothing speaks against it. */
   readonly trouble?: string | undefined
 }

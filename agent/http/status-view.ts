@@ -155,11 +155,34 @@ export interface VoterView {
   readonly why: string | null
 }
 
+/** What this agent makes of a node's own keys. */
+export interface NodeIdentity {
+  /**
+   * `signed`: it is believed only when it signs with the keys known here; `unsigned`: no keys of it are known here, or it fell back to the
+   * zone's key. The others: its Node shows keys that the known ones did not sign, or none any more. `changed`: taken once the known ones
+   * were silent long enough; `asked`: the agent at its address is asked whether it has the known ones; `disputed`: it has, so these
+   * stay. `refused`: its Node shows keys that did not sign their own annotation.
+   */
+  readonly state: 'signed' | 'unsigned' | 'changed' | 'asked' | 'disputed' | 'refused'
+  /** False: its votes do not count, since nothing that is believed of it is young enough. */
+  readonly counts: boolean
+  /** Age of what it signed last; null when nothing was heard that the known keys signed. */
+  readonly signedSeconds: number | null
+  /** For how long the known keys have been silent; null unless `changed`. */
+  readonly silentSeconds: number | null
+  /** After so long a silence the other keys count (`--identity-change-after`); null unless `changed`. */
+  readonly changeAfterSeconds: number | null
+  /** Different statements for one time that it signed: its keys are on two machines, or it lies. */
+  readonly equivocations: number
+}
+
 /** One node with its voters. */
 export interface NodeDetail extends NodeStatus {
   readonly voters: readonly VoterView[]
   /** Of the keys by which this agent knows the node, its own ones if it is its own node; null where it knows none. */
   readonly keyFingerprint: string | null
+  /** Null where nodes do not sign here: with `--identity=off`, or while the own keys are not published. */
+  readonly identity: NodeIdentity | null
 }
 
 /** The zone as this agent sees it. */

@@ -8,6 +8,7 @@ import type {
   ProbeView,
   VouchView,
 } from '../http/status-view.js'
+import { equivocationText, identityText } from './identity-words.js'
 import { classColour, headline, looksDead, maintenanceFact, maintenanceNotes } from './headline.js'
 
 const sinceText = (since: string | null, at: string): string =>
@@ -75,6 +76,18 @@ const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string 
 const keyLines = ({ keyFingerprint }: Partial<NodeDetail>): readonly string[] =>
   keyFingerprint === undefined || keyFingerprint === null ? [] : [`fingerprint ${keyFingerprint}`]
 
+/** Nor of what they proved. */
+const identityLines = (
+  { identity, keyFingerprint, peer }: Omit<NodeDetail, 'identity'> & Partial<NodeDetail>,
+  mode: ExplainView['identity']['mode'],
+): readonly string[] => {
+  if (identity === undefined || identity === null) return []
+  const of = { fingerprint: keyFingerprint, isRequired: mode === 'require' }
+  const trouble = equivocationText(identity.equivocations)
+  const isNews = identity.equivocations > 0 && peer?.trouble !== trouble
+  return [identityText(identity, of), ...(isNews ? [trouble] : [])]
+}
+
 const writtenLine = ({ lastWrite }: NodeDetail, at: string): string =>
   lastWrite === null
     ? 'nothing by this agent since it started'
@@ -129,6 +142,9 @@ export const explainText = (view: ExplainView, paint: Paint): string => {
     fact('own record', ownWord(node, at)),
     fact('exchange', peerLine(node, view)),
     ...keyLines(node).map(text => fact('keys', text)),
+    ...identityLines(node, view.identity.mode).map((text, index) =>
+      fact(index === 0 ? 'identity' : '', text),
+    ),
     fact('written', writtenLine(node, at)),
     fact('next write', nextLine(node)),
     fact('vouching', vouchLine(node.vouch, at)),

@@ -25,7 +25,9 @@ import { explanationOf, type Explanation } from '../../vote/explanation.js'
 import { describeGuard, span, describeUncounted, describeVouchEnd } from '../../plan/messages.js'
 import { isVouched, vouchRefusal } from '../../vote/vouch.js'
 import { topWriter } from '../../vote/writer.js'
+import { equivocationText } from '../text/identity-words.js'
 import { nextWriteOf } from './next-write.js'
+import { nodeIdentityOf, unprovedOf } from './node-identity.js'
 import type { Times } from './times.js'
 
 /** Everything that a node's page is made from, at one instant. */
@@ -79,7 +81,7 @@ export const peerTroubleOf = (
   if (trouble !== null) return trouble
   if (refused.length > 0) return `refused: ${refused.join(', ')}`
   if (equivocations === 0) return null
-  return `signed different statements for one time (${equivocations}): its keys are on two machines, or it lies`
+  return equivocationText(equivocations)
 }
 
 const peerOf = ({ options, peers, times, state }: NodeScene, index: number): PeerView | null => {
@@ -235,8 +237,10 @@ export const nodeDetailOf = (scene: NodeScene, index: number): NodeDetail => {
     says: uncounted === 'unheard' ? 'nothing' : says,
     ageSeconds: Number.isFinite(ageMs) ? ageMs / 1_000 : null,
     counts: uncounted === undefined,
-    why: uncounted === undefined ? null : describeUncounted(uncounted),
+    why:
+      uncounted === undefined ? null : (unprovedOf(scene, voter) ?? describeUncounted(uncounted)),
   }))
   const keyFingerprint = fingerprintIn(scene, index)
-  return { ...statusFrom(scene, explanation), voters, keyFingerprint }
+  const identity = nodeIdentityOf(scene, index)
+  return { ...statusFrom(scene, explanation), voters, keyFingerprint, identity }
 }

@@ -2,9 +2,15 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { explainText } from '../../agent/text/explain-text.js'
+import { equivocationText } from '../../agent/text/identity-words.js'
 import { statusText } from '../../agent/text/status-text.js'
 import { makeLocalApp } from '../../agent/http/local-routes.js'
-import type { ExplainView, NodeDetail, StatusView } from '../../agent/http/status-view.js'
+import type {
+  ExplainView,
+  NodeDetail,
+  NodeIdentity,
+  StatusView,
+} from '../../agent/http/status-view.js'
 import { systemClock } from '../../core/clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { openListener } from '../../testkit/http/open-listener.js'
@@ -348,7 +354,20 @@ t.test('explain: every class has a first line that says it', t => {
   t.notMatch(explained({ ...nodeFixture(2), voters: [] }), /fingerprint/)
   const earlier: Partial<NodeDetail> = { ...nodeFixture(2), voters: [] }
   delete (earlier as { keyFingerprint?: unknown }).keyFingerprint
-  t.notMatch(explained(earlier as NodeDetail), /fingerprint/, 'an agent of an earlier version')
+  delete (earlier as { identity?: unknown }).identity
+  t.notMatch(explained(earlier as NodeDetail), /fingerprint|identity/, 'of an earlier version')
+  const equivocated: NodeIdentity = {
+    ...{ state: 'signed', counts: true, signedSeconds: 3.21, equivocations: 2 },
+    ...{ silentSeconds: null, changeAfterSeconds: null },
+  }
+  const keys = { voters: [], keyFingerprint: '3f2a456789abcdef', identity: equivocated }
+  const twice = explained({ ...nodeFixture(2), ...keys })
+  t.match(twice, /^identity {5}signed by identity 3f2a…, made 3\.2 s ago$/m)
+  t.match(twice, /^ {13}signed different statements for one time \(2\): its keys are on two/m)
+  const trouble = equivocationText(2)
+  const peer = { ...nodeFixture(2).peer!, trouble }
+  const once = explained({ ...nodeFixture(2), ...keys, peer })
+  t.equal(once.split(trouble).length, 2, 'it is said once')
   t.match(
     explained({ ...nodeFixture(1, portless), voters: [] }),
     /kubelet unknown \(connection refused, and it never answered \(healthzPort: 0\?\)\), no trouble/,

@@ -58,7 +58,7 @@ export const zoneFixture = (change: Partial<ZoneStatus> = {}): ZoneStatus => ({
 export const nodeFixture = (
   number: number,
   change: Partial<NodeStatus> = {},
-): NodeStatus & Pick<NodeDetail, 'keyFingerprint'> => ({
+): NodeStatus & Pick<NodeDetail, 'identity' | 'keyFingerprint'> => ({
   name: `node-${number}`,
   address: `10.0.0.${number}`,
   isSelf: number === 1,
@@ -105,7 +105,7 @@ export const nodeFixture = (
   vouch: { state: 'idle', since: null, by: null, reason: 'its link to the apiserver is up' },
   lastWrite: null,
   nextWrite: null,
-  keyFingerprint: null,
+  ...{ keyFingerprint: null, identity: null },
   ...change,
 })
 

@@ -102,7 +102,12 @@ export const serveZone = async (
   views.view = troubledZone(size)
   views.votes = matrixFor(views.view)
   views.entries = historyFor(views.view)
-  views.details = views.view.nodes.map(node => ({ ...node, voters: [], keyFingerprint: null }))
+  views.details = views.view.nodes.map(node => ({
+    ...node,
+    voters: [],
+    keyFingerprint: null,
+    identity: null,
+  }))
   const app = makeLocalApp({
     ...{ views, localinfoTime: 'zero', metricsNodes: 'all', namespace: 'edge-system' },
     ...{ clock, log: silentLog },

@@ -8,6 +8,7 @@ import type { ListPoint } from '../../../kube/client/list-point.js'
 import { IDENTITY_ANNOTATION } from '../../identity/annotation.js'
 import { decidePin, type Holder, type PinDecision } from '../../identity/pins.js'
 import { keepOnly } from '../../keep-only.js'
+import type { IdentityDoubt } from '../../results.js'
 import { isSelectable } from '../../node-selector.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi, NodeNotes } from '../../ports/kube-api.js'
@@ -33,6 +34,7 @@ interface MemberReviewsSeams {
     onFailure?: (error: unknown) => void,
   ) => Promise<T | undefined>
   readonly onPins: () => void
+  readonly onDoubts: () => void
 }
 
 /** So much metadata that an apiserver compresses it, which it does from 128 kB, and little enough to parse at once. */
@@ -63,6 +65,7 @@ export class MemberReviews {
   readonly #readAt = new Map<NodeName, number>()
   /** Since when a member's Node has keys that the pinned ones did not sign; its agent is being asked for its keys. */
   readonly #doubtedAt = new Map<NodeName, number>()
+  readonly #doubts = new Map<NodeName, IdentityDoubt>()
   /** Reads of each Node in a row that brought no new keys. */
   readonly #emptyReads = new Map<NodeName, number>()
   /** Those that the last list did not find by their host's name. */
@@ -86,6 +89,11 @@ export class MemberReviews {
     return Math.min(this.#reviewAt, ...this.#dueAt.values())
   }
 
+  /** A copy. */
+  get doubts(): ReadonlyMap<NodeName, IdentityDoubt> {
+    return new Map(this.#doubts)
+  }
+
   start(): void {
     this.#startedAt = this.#seams.clock.now()
   }
@@ -94,7 +102,7 @@ export class MemberReviews {
   follow(names: ReadonlySet<NodeName>): void {
     const { clock, random, pins } = this.#seams
     const known = [this.#dueAt, this.#readAt, this.#doubtedAt, this.#emptyReads, this.#refusals]
-    for (const entries of [...known, this.#unlisted, this.#wanted])
+    for (const entries of [...known, this.#doubts, this.#unlisted, this.#wanted])
       keepOnly(entries, name => names.has(name))
     const now = clock.now()
     if (this.#reviewAt === Infinity) this.#reviewAt = now + random.below(REVIEW_MS)
@@ -255,6 +263,7 @@ export class MemberReviews {
     else this.#doubtedAt.delete(name)
     this.#dueAt.set(name, Math.min(soonAt, now + this.#nextMs(name, decision)))
     this.#report(name, decision)
+    this.#noteDoubt(name, decision)
     return this.#carryOut(name, decision)
   }
 
@@ -279,6 +288,13 @@ export class MemberReviews {
       log.warn('identity changed without its old key', { member, ms: decision.ms })
     if (decision.kind === 'dispute')
       log.warn('identity changed, but its old key answers', { member })
+  }
+
+  #noteDoubt(name: NodeName, { kind }: PinDecision): void {
+    const before = this.#doubts.get(name)?.kind
+    if (kind === 'keep' || kind === 'take' || kind === 'none') this.#doubts.delete(name)
+    else this.#doubts.set(name, { kind, startedAt: this.#startedAt })
+    if (this.#doubts.get(name)?.kind !== before) this.#seams.onDoubts()
   }
 
   /** Time until its Node is read again, unless all are read or a message suggests new keys before. */

@@ -56,6 +56,7 @@ class NodeIdentities implements Stage {
     const lists = new ListPoint()
     this.#members = new MemberReviews(options, {
       ...{ ...seams, lists, pins: this.#pins, onPins: () => this.#pinsChanged() },
+      onDoubts: () => this.#publish(),
       ask: (what, request, onFailure) =>
         this.#ask(what, () => request(this.#stopping.signal), onFailure),
     })
@@ -163,8 +164,9 @@ class NodeIdentities implements Stage {
 
   #publish(): void {
     const own: OwnIdentity | undefined = this.#own?.published
-    const pins = this.#pins.all
-    this.#seams.store.identities.set(Object.freeze({ own, pins, trouble: this.#ownNode.trouble }))
+    const [pins, { doubts }] = [this.#pins.all, this.#members]
+    const { trouble } = this.#ownNode
+    this.#seams.store.identities.set(Object.freeze({ own, pins, doubts, trouble }))
   }
 
   /** @returns undefined when the request failed */

@@ -85,6 +85,42 @@ t.test('with require other keys count as soon as they have waited for long enoug
   await stage.stop()
 })
 
+t.test('why the keys that a Node shows do not count is told, as long as it is so', async t => {
+  let text: string | undefined
+  const { clock, store, stage, options, setMembers } = await bed({
+    notesOf: (name, own) => ownNotes(name, name === SELF ? own : text),
+  })
+  const written = (node: typeof OTHER, generation: number): string => {
+    const subject = { clusterId: options.clusterId, node, uid: 'u1' }
+    return writeIdentity(subject, generation, generateNodeKeys())
+  }
+  let told = 0
+  store.identities.subscribe(() => told++)
+  const shown = async (next: string): Promise<string | undefined> => {
+    text = next
+    store.unknownIdentity.emit(OTHER)
+    await clock.advance(60_000)
+    return store.identities.current.doubts?.get(OTHER)?.kind
+  }
+  const first = written(OTHER, 1)
+  t.equal(await shown(first), undefined)
+  t.equal(await shown(written(OTHER, 2)), 'ask')
+  told = 0
+  await clock.advance(60_000)
+  t.equal(told, 0, 'once')
+  t.equal(await shown(written(SELF, 3)), 'refuse', "made for another node's")
+  t.equal(await shown(first), undefined)
+  t.equal(await shown(written(OTHER, 2)), 'ask')
+  setMembers([])
+  await clock.advance(1_000)
+  store.unknownIdentity.emit(OTHER)
+  setMembers([OTHER])
+  text = first
+  await clock.advance(60_000)
+  t.equal(store.identities.current.doubts?.size, 0, 'nothing is kept of who left')
+  await stage.stop()
+})
+
 t.test(
   'a Node in doubt whose read fails is read again as soon as one whose read does not',
   async t => {
