@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
 import t from 'tap'
 import { resolveAdmissionOptions } from '../../../admission/options/resolve.js'
+import { makePair } from '../../../admission/run/certificates.js'
 import { makeProgram } from '../../../admission/run/program.js'
 import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
 import { freePort } from '../../../testkit/free-port.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 
-const makeOptions = async (masterUrl: string, port: number) => {
+const makeOptions = async (
+  masterUrl: string,
+  port: number,
+  more: Readonly<Record<string, string>> = {},
+) => {
   const given = {
+    ...more,
     'master-url': masterUrl,
     'listen-address': `127.0.0.1:${port}`,
     'status-address': `127.0.0.1:${await freePort()}`,
@@ -61,3 +71,28 @@ t.test('Nodes are listed in small pages, so that few of them are in memory at on
   program.start().catch(() => undefined)
   t.match(await asked, /\?limit=50$/)
 })
+
+t.test(
+  'a connection without a request stays open for as long as an apiserver keeps it',
+  async t => {
+    const { ca, cert, key } = await makePair(['webhook'], Date.now())
+    const dir = t.testdir({ 'tls.crt': cert, 'tls.key': key })
+    const port = await freePort()
+    const files = { 'cert-file': join(dir, 'tls.crt'), 'key-file': join(dir, 'tls.key') }
+    // Nobody answers there.
+    const options = await makeOptions('http://127.0.0.1:9', port, files)
+    const clock = new FakeClock()
+    const seams = { clock, random: systemRandom, log: recordingLog() }
+    const program = makeProgram(options, { ...seams, version: 'test', environment: {} })
+    t.teardown(() => program.stop())
+    await program.start()
+    const spare = connect({ host: '127.0.0.1', port, ca, servername: 'webhook' })
+    t.teardown(() => spare.destroy())
+    await once(spare, 'secureConnect')
+    // How long apiservers keep idle connections.
+    await clock.advance(90_000)
+    spare.write('GET / HTTP/1.1\r\nHost: webhook\r\n\r\n')
+    const [answer] = (await once(spare, 'data')) as [Buffer]
+    t.match(answer.toString(), /^HTTP\/1\.1 40/)
+  },
+)
