@@ -101,7 +101,7 @@ export interface KubeStatus {
   readonly message: string
   readonly details?: StatusDetails | undefined
   readonly retryAfterMs?: number | undefined
-  /** True for a `Status` of the API; false for a page of a proxy, a portal or another program on the port. @default false */
+  /** True for a `Status` of the API, or its 429; false for a page of a proxy, a portal or another program on the port. @default false */
   readonly isFromApi?: boolean | undefined
 }
 
@@ -134,7 +134,7 @@ export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
 
 /**
- * The apiserver itself answered, and refuses. Without a `Status` it may be the page of a portal or a proxy on the way, a
+ * The apiserver itself answered, and refuses. What has no `Status` may be the page of a portal or a proxy on the way, a
  * redirect always is one, and whoever answers 5xx does not serve.
  */
 export const isAnsweredByApi = (error: unknown): error is KubeStatusError =>

@@ -77,6 +77,12 @@ export const watchError = (
 }
 
 /**
+ * What a kube-apiserver says with 429 before it looks at a request: its one refusal of a resource that is no `Status`. A rate
+ * limiter on the way may use the same words.
+ */
+const TOO_MANY = 'Too many requests, please try again later.'
+
+/**
  * The error of a response without a 2xx status.
  * @param answer `phrase` is the HTTP status text, for a body without a reason; `retryAfterMs` is of the header and
  * wins over the body's.
@@ -94,6 +100,7 @@ export const answerError = (
   return new KubeStatusError(request, {
     ...read,
     status: answer.status,
+    isFromApi: read.isFromApi || (answer.status === 429 && answer.body.trim() === TOO_MANY),
     reason: read.reason === '' ? answer.phrase : read.reason,
     retryAfterMs: answer.retryAfterMs ?? read.retryAfterMs,
   })

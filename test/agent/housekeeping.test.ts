@@ -18,7 +18,6 @@ import { makeApiCheck, watchCloudLink } from '../../agent/stages/check/cloud-lin
 import { makeStageRunner } from '../../agent/stages/runner.js'
 import { openStateFolder } from '../../agent/state-folder.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
-import type { LeaseView } from '../../agent/ports/kube-api.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
@@ -266,16 +265,15 @@ t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t =
       ping: async () => {
         if (ping !== undefined) throw ping
       },
-      getLease: async (node: string): Promise<LeaseView> => {
-        asked.push(node)
+      askLease: async () => {
+        asked.push('Lease')
         if (lease !== undefined) throw lease
-        return {} as LeaseView
       },
     }
     const apiBackoff = new ApiBackoff({ clock: new FakeClock(), random: seededRandom(1) })
-    const check = makeApiCheck(kube, 'n1', apiBackoff)
+    const check = makeApiCheck(kube, apiBackoff)
     const error = await check(new AbortController().signal).catch((thrown: unknown) => thrown)
     t.same(error, want, what)
-    t.strictSame(asked, ping instanceof KubeStatusError ? ['n1'] : [], what)
+    t.strictSame(asked, ping instanceof KubeStatusError ? ['Lease'] : [], what)
   }
 })

@@ -54,7 +54,10 @@ export const memberOf = (n: number): Member => ({
 
 /** There is no Kubernetes here. */
 const nowhere = (): Promise<never> => Promise.reject(new Error('no apiserver'))
-const kube = { ping: nowhere, getLease: nowhere, renewAgentLease: nowhere, server: nowhere }
+const kube = {
+  ...{ ping: nowhere, getLease: nowhere, tryPatch: nowhere },
+  ...{ renewAgentLease: nowhere, server: nowhere },
+}
 const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
 /** Nobody is suspended here. */
 const suspension = { look: () => undefined, reportedBy: () => undefined }

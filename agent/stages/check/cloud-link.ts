@@ -4,7 +4,6 @@ import { isAnsweredByApi, KubeStatusError, reasonOf } from '../../../core/errors
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { ApiBackoff } from '../../api-backoff.js'
-import type { KubeApi } from '../../ports/kube-api.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { CloudLinkState } from '../../results.js'
 
@@ -27,21 +26,28 @@ type CloudLinkOptions = Pick<
   'cloudCheckPeriodMs' | 'cloudCheckTimeoutMs' | 'cloudCheckFailures'
 >
 
+/** What is asked of the apiserver. Each rejects unless it was answered as asked. */
+interface Questions {
+  readonly ping: (signal: AbortSignal) => Promise<void>
+  /** Something that only a served Lease of the own node brings about. */
+  readonly askLease: (signal: AbortSignal) => Promise<unknown>
+}
+
 /**
- * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is between may
- * keep `/livez` to itself: then reading the node's own Lease decides, which is what the node's kubelet needs of it. That is a request like others: while the apiserver is
- * to be left alone, what the last one came to stands. Rejects with what was said first.
+ * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
+ * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. That is a
+ * request like others: while the apiserver is to be left alone, what the last one came to stands. Rejects with what was
+ * said first.
  */
 export const makeApiCheck = (
-  kube: Pick<KubeApi, 'ping' | 'getLease'>,
-  nodeName: string,
+  { ping, askLease }: Questions,
   apiBackoff: ApiBackoff,
 ): ((signal: AbortSignal) => Promise<void>) => {
   let served = false
-  const readLease = async (signal: AbortSignal): Promise<void> => {
+  const ask = async (signal: AbortSignal): Promise<void> => {
     apiBackoff.left()
     try {
-      await kube.getLease(nodeName, signal)
+      await askLease(signal)
       served = true
       apiBackoff.succeeded()
     } catch (error) {
@@ -51,11 +57,11 @@ export const makeApiCheck = (
   }
   return async signal => {
     try {
-      await kube.ping(signal)
+      await ping(signal)
       served = false
     } catch (error) {
       if (!(error instanceof KubeStatusError)) throw error
-      if (apiBackoff.isReady) await readLease(signal)
+      if (apiBackoff.isReady) await ask(signal)
       if (!served) throw error
     }
   }

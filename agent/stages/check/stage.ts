@@ -35,7 +35,7 @@ interface CheckSeams {
   readonly random: Random
   readonly log: Logger
   readonly store: ResultStore
-  readonly kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server'>
+  readonly kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server' | 'tryPatch'>
   readonly apiBackoff: ApiBackoff
   readonly probes: ProbeSeams
   readonly loopLag?: LoopLag | undefined

@@ -34,10 +34,8 @@ const checkOf = (cloudCheck: 'auto' | 'livez' | 'write', url: string, trouble?: 
   const kube = {
     ping: ask('livez'),
     renewAgentLease: ask('write'),
-    getLease: async () => {
-      asked.push('own Lease, from the cache')
-      return {} as never
-    },
+    tryPatch: ask('dry run'),
+    getLease: ask('own Lease'),
     server: async () => new URL(url),
   }
   const clock = new FakeClock()
@@ -144,6 +142,45 @@ t.test(
   },
 )
 
+t.test('behind a cache on this machine a Lease that it kept is no sign of life', async t => {
+  // As SuperEdge's lite-apiserver: reads of objects from what it kept, anything else is refused while the cloud is away.
+  const kept = answer({ kind: 'Lease', metadata: { name: 'e1', resourceVersion: '1' } })
+  const away = answer('dial tcp 10.0.0.1:6443: connect: connection refused', { status: 503 })
+  const rows = [
+    ['cut', away, /livez: 503/],
+    ['the cloud is unwell, and serves', kept, undefined],
+    ['the cloud is unwell, and this account may not', refusal(403, 'Forbidden'), undefined],
+  ] as const
+  for (const [what, toWrites, trouble] of rows) {
+    const { server, api, clock } = await startApi(t)
+    const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
+    const check = makeCloudCheck({ ...OPTIONS, cloudCheck: 'auto' }, api, backoff)
+    server.script(away, toWrites)
+    if (trouble === undefined) await t.resolves(check(signal), what)
+    else await t.rejects(check(signal), trouble, what)
+    t.match(server.asked[1], { method: 'PATCH', body: '{}' }, what)
+    t.equal(server.asked[1]!.query.get('dryRun'), 'All')
+  }
+})
+
+t.test(
+  'where the Lease is asked for: written where a cache may answer, read elsewhere',
+  async t => {
+    const rows = [
+      ['https://127.0.0.1:51003', 'dry run'],
+      ['https://169.254.20.11:51003', 'dry run'],
+      ['https://[::1]:51003', 'dry run'],
+      ['https://10.96.0.1', 'own Lease'],
+      ['https://kubernetes.default.svc', 'own Lease'],
+    ] as const
+    for (const [url, what] of rows) {
+      const { check, asked } = checkOf('livez', url, status(503))
+      await t.rejects(check(signal))
+      t.strictSame(asked, ['livez', what], url)
+    }
+  },
+)
+
 t.test('a connection that is switched to another protocol ends the question', async t => {
   const server = net.createServer(socket =>
     socket.once('data', () =>
@@ -167,11 +204,11 @@ t.test('a Lease that was served once stands for no later question', async t => {
     ping: async () => {
       if (!isWell) throw status(503)
     },
-    getLease: async () => ({}) as never,
+    askLease: async () => undefined,
   }
   const clock = new FakeClock()
   const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
-  const check = makeApiCheck(kube, 'e1', backoff)
+  const check = makeApiCheck(kube, backoff)
   await t.resolves(check(signal), 'unwell, but the Lease is served')
   isWell = true
   await t.resolves(check(signal))

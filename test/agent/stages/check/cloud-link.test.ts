@@ -38,6 +38,11 @@ const status = (code: number, phrase: string): Buffer =>
   raw(`${code} ${phrase}`, statusBody(code, phrase.replaceAll(' ', '')), [JSON_TYPE])
 
 const OK = raw('200 OK', 'ok', ['content-type: text/plain; charset=utf-8'])
+/** Its one refusal without a Status. */
+const TOO_MANY = raw('429 Too Many Requests', 'Too many requests, please try again later.\n', [
+  'content-type: text/plain; charset=utf-8',
+  'retry-after: 1',
+])
 const LEASE = raw(
   '200 OK',
   JSON.stringify({ kind: 'Lease', metadata: { name: 'n1', resourceVersion: '7' }, spec: {} }),
@@ -78,7 +83,10 @@ const startCheck = async (t: Test, livez: Raw | undefined, lease: Raw | undefine
   const api = makeKubeApi(credentials, seams)
   t.teardown(() => api.close())
   const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
-  const check = makeApiCheck(api, 'n1', backoff)
+  const check = makeApiCheck(
+    { ping: signal => api.ping(signal), askLease: signal => api.getLease('n1', signal) },
+    backoff,
+  )
   const { signal } = new AbortController()
   return { ...server, clock, backoff, check: () => check(signal) }
 }
@@ -95,6 +103,7 @@ t.test('what the apiserver itself says to /livez is a sign of life', async t => 
     ['403 with a Status', status(403, 'Forbidden'), ['livez', 'livez']],
     ['404 with a Status', status(404, 'Not Found')],
     ['429 with a Status', status(429, 'Too Many Requests')],
+    ['429 without', TOO_MANY],
     // Nothing tells such a one from an apiserver.
     ['ok by a portal', page('200 OK', 'ok')],
   ]
@@ -145,6 +154,7 @@ t.test('the Lease is read where the API gives it, or refuses it itself', async t
     ['not for this account', status(403, 'Forbidden'), true],
     ['no such Lease', status(404, 'Not Found'), true],
     ['too many requests', status(429, 'Too Many Requests'), true],
+    ['too many requests, in plain words', TOO_MANY, true],
     ['unwell', status(500, 'Internal Server Error'), false],
     ['a portal', page('200 OK'), false],
     ['another API', raw('200 OK', '{"metadata":{"name":"n1"}}', [JSON_TYPE]), false],
