@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { isNotFound, isRefusal, KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
+import {
+  isAnsweredByApi,
+  isNotFound,
+  isRefusal,
+  KubeStatusError,
+  KubeUnreachableError,
+} from '../../core/errors.js'
 
 const status = (code: number, reason: string): Error =>
   new KubeStatusError('GET', { status: code, reason, message: '' })
@@ -29,5 +35,23 @@ t.test('what the apiserver will not do, whoever asks it again', t => {
     ['nobody', new KubeUnreachableError('PATCH', 'refused'), false],
   ]
   for (const [claim, error, isIt] of rows) t.equal(isRefusal(error), isIt, claim)
+  t.end()
+})
+
+t.test('whose answer a refusal is', t => {
+  const said = (code: number, isFromApi = true): Error =>
+    new KubeStatusError('GET', { status: code, reason: '', message: '', isFromApi })
+  const rows: [claim: string, error: unknown, isIt: boolean][] = [
+    ...[400, 401, 403, 404, 409, 422, 429, 499].map(
+      code => [`${code} with a Status`, said(code), true] as [string, Error, boolean],
+    ),
+    ['a page', said(403, false), false],
+    ['a page of which nothing is said', status(404, 'NotFound'), false],
+    ['a redirect, whatever it holds', said(302), false],
+    ['an apiserver that does not serve', said(500), false],
+    ['a success that is none', said(200), false],
+    ['nobody', new KubeUnreachableError('GET', 'refused'), false],
+  ]
+  for (const [claim, error, isIt] of rows) t.equal(isAnsweredByApi(error), isIt, claim)
   t.end()
 })
