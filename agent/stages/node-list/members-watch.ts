@@ -44,7 +44,8 @@ export class MembersWatch {
   readonly #stopping = new AbortController()
   /** Watches and reads that are ending. */
   readonly #ending = new Set<Promise<void>>()
-  #members: Map<string, MemberView> | undefined
+  /** Another map after each change. */
+  #members: Members | undefined
   #elsewhere: readonly string[] = []
   #watching: Watching
   #isPolled = false
@@ -69,7 +70,7 @@ export class MembersWatch {
     if (plan.wider !== undefined) this.#poll()
   }
 
-  /** Undefined before the first list. */
+  /** Undefined before the first list; the same map until a member comes, goes or moves. */
   get members(): Members | undefined {
     return this.#members
   }
@@ -111,14 +112,19 @@ export class MembersWatch {
   #following(): Pick<WatchSink<MemberView>, 'upsert' | 'remove'> {
     return {
       upsert: member => {
-        const before = this.#members?.get(member.name)
-        this.#members?.set(member.name, member)
         if (this.#isListing) this.#learnt.set(member.name, member)
-        if (before === undefined || before.address !== member.address) this.#seams.onChange()
+        const members = this.#members
+        const before = members?.get(member.name)
+        if (before !== undefined && before.address === member.address) return
+        this.#members = members && new Map(members).set(member.name, member)
+        this.#seams.onChange()
       },
       remove: name => {
         if (this.#isListing) this.#learnt.set(name, undefined)
-        if (this.#members?.delete(name) !== true) return
+        if (this.#members?.has(name) !== true) return
+        const members = new Map(this.#members)
+        members.delete(name)
+        this.#members = members
         this.#seams.onChange()
         if (this.#plan.wider !== undefined) this.#poll()
       },

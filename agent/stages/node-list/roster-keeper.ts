@@ -5,6 +5,7 @@ import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import { parseJson } from '../../../core/parse.js'
 import { isRosterOf, makeRoster, type Roster } from '../../../core/roster.js'
+import type { ZoneName } from '../../../core/ids.js'
 import type { Random } from '../../../core/random.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { KubeApi, MemberView } from '../../ports/kube-api.js'
@@ -74,21 +75,29 @@ const selectedBy = (rule: ZoneRule): Selected | undefined => {
 }
 
 /** @throws InvalidInputError when the own Node has no address */
-const membershipOf = (
-  own: NodeView,
-  ownAddress: string | undefined,
-  nodes: Iterable<MemberView>,
-): Membership => {
-  const address = ownAddress ?? own.internalIPs[0]
+const addressOf = ({ name, internalIPs }: NodeView, given: string | undefined): string => {
+  const address = given ?? internalIPs[0]
   if (address === undefined)
-    throw new InvalidInputError(`Node ${own.name}`, 'must have an InternalIP', own.internalIPs)
-  return membersOf({ name: own.name, address }, nodes)
+    throw new InvalidInputError(`Node ${name}`, 'must have an InternalIP', internalIPs)
+  return address
 }
+
+/** A roster, and what it was made of. */
+interface Made {
+  readonly zone: ZoneName
+  /** Of the own node. */
+  readonly address: string
+  readonly nodes: Nodes
+  readonly membership: Membership
+  readonly roster: Roster
+}
+
+type Nodes = ReadonlyMap<string, MemberView>
 
 /** The roster that is known, where it names the same members with the same addresses. */
 const rosterOf = (
   own: NodeView,
-  { zone }: ZoneRule,
+  zone: ZoneName,
   { members }: Membership,
   last: Roster | undefined,
 ): Roster =>
@@ -128,6 +137,7 @@ export class RosterKeeper {
   readonly #shared: SharedAddresses
   #watch: ZoneWatch | undefined
   #configs: KeptZoneConfig | undefined
+  #made: Made | undefined
 
   constructor(options: NodeListOptions, seams: RosterKeeperSeams) {
     this.#options = options
@@ -200,16 +210,12 @@ export class RosterKeeper {
     const rule = zoneRuleOf(own, config, edgeSelector)
     watch.select(selectedBy(rule))
     const nodes = rule.kind === 'selector' ? watch.members : new Map<string, MemberView>()
-    return nodes === undefined
-      ? waitingFor(store.nodeList.current)
-      : this.#take(own, rule, nodes.values())
+    return nodes === undefined ? waitingFor(store.nodeList.current) : this.#take(own, rule, nodes)
   }
 
-  #take(own: NodeView, rule: ZoneRule, nodes: Iterable<MemberView>): string {
-    const { store, clock } = this.#seams
-    const { roster: last } = store.nodeList.current
-    const membership = membershipOf(own, this.#options.nodeAddress, nodes)
-    const roster = rosterOf(own, rule, membership, last)
+  #take(own: NodeView, rule: ZoneRule, nodes: Nodes): string {
+    const { clock } = this.#seams
+    const { membership, roster } = this.#makeRoster(own, rule, nodes)
     const why = whyWords(rule, this.#watch?.elsewhere.filter(name => name !== own.name) ?? [])
     const listedAt = clock.wall()
     this.#shared.review(roster, listedAt)
@@ -222,6 +228,19 @@ export class RosterKeeper {
       problems: this.#problems,
     })
     return `${roster.members.length} nodes: ${why}`
+  }
+
+  /** A large zone's members are not looked at one by one where nothing has changed. */
+  #makeRoster(own: NodeView, { zone }: ZoneRule, nodes: Nodes): Made {
+    const { roster: last } = this.#seams.store.nodeList.current
+    const address = addressOf(own, this.#options.nodeAddress)
+    const made = this.#made
+    const isSame = made?.nodes === nodes && made.address === address && made.zone === zone
+    if (isSame && made.roster === last) return made
+    const membership = membersOf({ name: own.name, address }, nodes.values())
+    const roster = rosterOf(own, zone, membership, last)
+    this.#made = { zone, address, nodes, membership, roster }
+    return this.#made
   }
 
   /** On disk, and in the log: a roster that is not the one of the API that is known. */

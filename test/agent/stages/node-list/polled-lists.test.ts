@@ -65,3 +65,26 @@ t.test('that a zone is not listed is said once, until it is', async t => {
   t.match(said()[length], { level: 'warn' })
   await watch.stop()
 })
+
+t.test(
+  'reports that say nothing new leave the map of members as it is; others make a new one',
+  async t => {
+    const { kube, watch, changes } = await start(undefined, () => false)
+    const { sink } = kube.members.findLast(({ isOpen }) => isOpen)!
+    const [first] = named(1)
+    const before = watch.members
+    const seen = changes()
+    sink.upsert({ name: first!.name, address: first!.internalIPs[0] })
+    t.equal(watch.members, before)
+    t.equal(changes(), seen)
+    sink.upsert({ name: first!.name, address: '10.9.9.9' })
+    const moved = watch.members
+    t.equal(moved?.get('n1')?.address, '10.9.9.9')
+    t.equal(before?.get('n1')?.address, '10.0.0.1', 'who holds the earlier one sees no change')
+    sink.remove('n1')
+    t.notOk(watch.members?.has('n1'))
+    t.ok(moved?.has('n1'))
+    t.equal(changes(), seen + 2)
+    await watch.stop()
+  },
+)
