@@ -34,6 +34,11 @@ export class Attention {
     return this.#followed.get(name)?.node
   }
 
+  /** Whose Nodes are followed. */
+  names(): Iterable<string> {
+    return this.#followed.keys()
+  }
+
   has(name: string): boolean {
     return this.#followed.has(name)
   }

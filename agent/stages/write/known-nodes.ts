@@ -30,7 +30,7 @@ interface KnownNodesSeams {
   readonly random: Random
   readonly store: Pick<ResultStore, 'marked' | 'nodeList'>
   readonly authority: Pick<WriteAuthority, 'turn' | 'firstWriter' | 'desired'>
-  readonly work: Pick<NodeWork, 'nodeOf' | 'doubt' | 'running'>
+  readonly work: Pick<NodeWork, 'nodeOf' | 'names' | 'doubt' | 'running'>
   /** Called when a followed Node has changed. */
   readonly onNode: () => void
 }
@@ -140,8 +140,11 @@ export class KnownNodes {
     const { store, work } = this.#seams
     const { marked } = store
     const names: string[] = []
-    for (const { name } of roster.members)
-      if (work.nodeOf(name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined) names.push(name)
+    // Few of a large zone were read.
+    for (const name of new Set([...this.#attention.names(), ...work.names()])) {
+      const isMarked = work.nodeOf(name)?.annotations[UNHEALTHY_ANNOTATION] !== undefined
+      if (isMarked && roster.indexOf(name) !== undefined) names.push(name)
+    }
     const isSame =
       names.length === marked.current.size && names.every(name => marked.current.has(name))
     if (!isSame) marked.set(new Set(names))

@@ -59,6 +59,11 @@ export class NodeWork {
     return seen
   }
 
+  /** Whose Nodes were read or written, and nothing newer is known by a watch. */
+  names(): Iterable<string> {
+    return this.#written.keys()
+  }
+
   /** The Node as it was read or written no longer counts: others may have written since. */
   doubt(name: string): void {
     this.#written.delete(name)

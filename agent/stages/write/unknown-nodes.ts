@@ -7,7 +7,7 @@ import { keepOnly } from '../../keep-only.js'
 const ASK_AGAIN_MS = 7_200_000
 const ASK_AGAIN_MS_PER_MEMBER = 10_000
 /** At most so many in one look: the order of writers for a node takes a pass over the whole zone. */
-const ASKED_AT_ONCE = 10
+const ASKED_AT_ONCE = 40
 /** Votes settle sooner than this; a node that is undecided for longer may carry an old mark, which counts for the brake. */
 const UNDECIDED_MS = 30_000
 /** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
