@@ -23,7 +23,8 @@ export interface PhaseOfLoad {
 
 type Counts = { -readonly [Key in Exclude<keyof PhaseOfLoad, 'phase' | 'refused'>]: PhaseOfLoad[Key] } & { ms: number[]; readonly refused: Set<string> } // prettier-ignore
 
-const MOST_PENDING = 200
+/** More would only wait in the apiserver, until reviews exceed their two seconds. */
+const MOST_PENDING = 20
 
 interface LoadParts {
   readonly plane: ControlPlane
