@@ -80,12 +80,13 @@ const rows: Row[] = []
 const row = (what: string, bar: string, measured: string, isMet: boolean): void => {
   rows.push({ what, bar, measured, isMet })
 }
-/** What it takes now, and what it took at most since this was asked last. */
-const memoryRow = (what: string): void => {
+/** What it takes now, and what it took at most since this was asked last. @param limitMiB undefined: no bar */
+const memoryRow = (what: string, limitMiB?: number): void => {
   const { rssMiB, peakMiB } = memoryOf(child.pid!)
   // The kernel forgets its greatest size.
   writeFileSync(`/proc/${child.pid!}/clear_refs`, '5')
-  row(`${what}: RSS`, '≤ 80 MiB', `${rssMiB.toFixed(0)} MiB, at most ${peakMiB.toFixed(0)}`, peakMiB <= 80) // prettier-ignore
+  const bar = limitMiB === undefined ? '–' : `≤ ${limitMiB} MiB`
+  row(`${what}: RSS`, bar, `${rssMiB.toFixed(0)} MiB, at most ${peakMiB.toFixed(0)}`, rssMiB <= (limitMiB ?? Infinity)) // prettier-ignore
 }
 const measure = async (path: string, ca: string, question: Question): Promise<void> => {
   const cpu = cpuMs(child.pid!)
@@ -98,7 +99,7 @@ const measure = async (path: string, ca: string, question: Question): Promise<vo
   row(`${what}: p50`, '–', `${p50.toFixed(1)} ms`, true)
   row(`${what}: p99`, '≤ 10 ms', `${p99.toFixed(1)} ms`, p99 <= 10)
   row(`${what}: CPU`, '–', `${(used / seconds).toFixed(1)} ms/s`, true)
-  memoryRow(what)
+  memoryRow(what, 80)
 }
 try {
   await until('it is ready', async () => {
