@@ -13,16 +13,7 @@ import {
   sum,
   wellAgain,
 } from './rogue.js'
-import {
-  becomes,
-  condemned,
-  evicted,
-  fault,
-  measured,
-  reviveNode,
-  seenDown,
-  stays,
-} from './steps.js'
+import { becomes, condemned, evicted, fault, reviveNode, seenDown, stays } from './steps.js'
 
 /** Messages to all together: of each receiver's share many are refused, and neither sender nor machine is what limits them. */
 const PER_SECOND = 600
@@ -127,12 +118,6 @@ const flood = (
     },
   ),
   becomes('its messages are taken (200)', l.healedMs, e => sum(e, /^200$/) > ENOUGH),
-  // On a busy machine it does not send so many.
-  measured(
-    'more come than are taken of one member (429)',
-    l.quietMs,
-    e => sum(e, /^429$/) > ENOUGH,
-  ),
   stays('nobody is marked, every honest /localinfo stays right', LIE_MS, e =>
     [dead, ...others].every(name => isUpToHonest(e, name, rogue) && !e.state(name).marked),
   ),
