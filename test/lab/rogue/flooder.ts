@@ -17,6 +17,8 @@ const LANES = 4
 const NEWS_MS = QUARTER_MS
 /** Times travel as a remainder of this. */
 const TIME_STEPS = 256
+/** Of so many wrong entries one is a link: signatures cost more. */
+const LINK_EVERY = 4
 /** Later than what anybody has said. */
 const AHEAD_QUARTERS = 100
 
@@ -48,13 +50,15 @@ export class Flooder extends Insider {
 
   /** The receiver is among them. */
   protected override aboutOthers(): readonly PlacedEntry[] {
-    const isLink = this.#turn++ % 2 === 0
     return [...this.said]
       .filter(([place]) => place !== this.table.self)
-      .map(([place, said]) => ({
-        place,
-        entry: isLink ? wrongLink(said.received.statement) : this.#badSignature(place, said),
-      }))
+      .map(([place, said]) => ({ place, entry: this.#wrong(place, said) }))
+  }
+
+  #wrong(place: number, said: Said): Entry {
+    return this.#turn++ % LINK_EVERY === 0
+      ? wrongLink(said.received.statement)
+      : this.#badSignature(place, said)
   }
 
   #badSignature(place: number, said: Said): Entry {
