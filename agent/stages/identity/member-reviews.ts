@@ -281,13 +281,15 @@ export class MemberReviews {
     )
   }
 
+  /** Called before `#noteDoubt`: what was said already is said again in debug logs alone. */
   #report(member: NodeName, decision: PinDecision): void {
-    const { log } = this.#seams
-    if (decision.kind === 'refuse') log.warn('identity refused: not made by its keys', { member })
+    const isSaid = this.#doubts.get(member)?.kind === decision.kind
+    const say = (text: string, fields: Readonly<Record<string, number>> = {}): void =>
+      this.#seams.log[isSaid ? 'debug' : 'warn'](text, { member, ...fields })
+    if (decision.kind === 'refuse') say('identity refused: not made by its keys')
     if (decision.kind === 'wait')
-      log.warn('identity changed without its old key', { member, ms: decision.ms })
-    if (decision.kind === 'dispute')
-      log.warn('identity changed, but its old key answers', { member })
+      say('identity changed without its old key', { ms: Math.ceil(decision.ms) })
+    if (decision.kind === 'dispute') say('identity changed, but its old key answers')
   }
 
   #noteDoubt(name: NodeName, { kind }: PinDecision): void {

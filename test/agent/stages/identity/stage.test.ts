@@ -59,7 +59,7 @@ t.test('a Node that is made again gets its identity as soon as somebody asks for
 t.test('with require other keys count as soon as they have waited for long enough', async t => {
   const uid = 'u1'
   let text: string | undefined
-  const { clock, store, stage, options, reads } = await bed({
+  const { clock, store, stage, options, reads, log } = await bed({
     mode: 'require',
     notesOf: (name, own) => ownNotes(name, name === SELF ? own : text),
   })
@@ -82,6 +82,10 @@ t.test('with require other keys count as soon as they have waited for long enoug
   t.equal(generation(), 2)
   const readAt = reads.findLast(({ name }) => name === OTHER)!.at
   t.ok(readAt >= countAt && readAt <= countAt + 1_000, `read at ${readAt} ms, due at ${countAt}`)
+  const said = log.lines.filter(({ message }) => message === 'identity changed without its old key')
+  t.match(said[0], { level: 'warn', fields: { member: OTHER } })
+  t.ok(said.length > 2 && said.slice(1).every(({ level }) => level === 'debug'), 'it warns once')
+  t.ok(said.every(({ fields }) => Number.isInteger(fields?.['ms'])))
   await stage.stop()
 })
 
