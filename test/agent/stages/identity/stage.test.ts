@@ -85,7 +85,7 @@ t.test('with require other keys count as soon as they have waited for long enoug
   const said = log.lines.filter(({ message }) => message === 'identity changed without its old key')
   t.match(said[0], { level: 'warn', fields: { member: OTHER } })
   t.ok(said.length > 2 && said.slice(1).every(({ level }) => level === 'debug'), 'it warns once')
-  t.ok(said.every(({ fields }) => Number.isInteger(fields?.['ms'])))
+  t.ok(said.every(({ fields }) => Number.isInteger(fields['ms'])))
   await stage.stop()
 })
 
