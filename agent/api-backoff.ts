@@ -20,6 +20,7 @@ export class ApiBackoff {
   /** Until when it asked us to wait, and until when we do so by ourselves. */
   #askedUntil = -Infinity
   #until = -Infinity
+  #isAnswered = false
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = clock
@@ -29,6 +30,11 @@ export class ApiBackoff {
   /** The last request failed: send one at a time, until one succeeds. */
   get isFailing(): boolean {
     return this.#backoff.failures > 0
+  }
+
+  /** What the last request came to: the apiserver itself answered, if only by a refusal. */
+  get isAnswered(): boolean {
+    return this.#isAnswered
   }
 
   /** When the next request may be sent, by `Clock.now`. */
@@ -47,6 +53,7 @@ export class ApiBackoff {
   }
 
   failed(error: unknown): void {
+    this.#isAnswered = isAnsweredByApi(error)
     if (!isGeneral(error)) return
     const asked = error instanceof KubeStatusError ? (error.retryAfterMs ?? 0) : 0
     const now = this.#clock.now()
@@ -56,12 +63,17 @@ export class ApiBackoff {
   }
 
   succeeded(): void {
-    this.#backoff.succeeded()
-    this.#until = -Infinity
+    this.#isAnswered = true
+    this.#startOver()
   }
 
   /** The cloud link was lost, or is back: the first request is due at once, unless the apiserver asked us to wait. */
   linkChanged(): void {
-    this.succeeded()
+    this.#startOver()
+  }
+
+  #startOver(): void {
+    this.#backoff.succeeded()
+    this.#until = -Infinity
   }
 }

@@ -36,33 +36,31 @@ interface Questions {
 /**
  * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
  * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. That is a
- * request like others: while the apiserver is to be left alone, what the last one came to stands. Rejects with what was
- * said first.
+ * request like others: while the apiserver is to be left alone, what the last one of any came to stands, since the others
+ * leave as soon as they may, and the check would hardly ever find that it may. Rejects with what was said first.
  */
 export const makeApiCheck = (
   { ping, askLease }: Questions,
   apiBackoff: ApiBackoff,
 ): ((signal: AbortSignal) => Promise<void>) => {
-  let served = false
-  const ask = async (signal: AbortSignal): Promise<void> => {
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
     apiBackoff.left()
     try {
       await askLease(signal)
-      served = true
       apiBackoff.succeeded()
+      return true
     } catch (error) {
-      served = isAnsweredByApi(error)
       apiBackoff.failed(error)
+      return isAnsweredByApi(error)
     }
   }
   return async signal => {
     try {
       await ping(signal)
-      served = false
     } catch (error) {
       if (!(error instanceof KubeStatusError)) throw error
-      if (apiBackoff.isReady) await ask(signal)
-      if (!served) throw error
+      const isAnswered = apiBackoff.isReady ? await ask(signal) : apiBackoff.isAnswered
+      if (!isAnswered) throw error
     }
   }
 }

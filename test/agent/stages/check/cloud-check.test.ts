@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
+import { askPatiently } from '../../../../agent/ask-patiently.js'
 import { makeCloudCheck } from '../../../../agent/stages/check/cloud-check.js'
-import { makeApiCheck } from '../../../../agent/stages/check/cloud-link.js'
+import { makeApiCheck, watchCloudLink } from '../../../../agent/stages/check/cloud-link.js'
+import { sleep } from '../../../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError } from '../../../../core/errors.js'
 import { parseNodeName } from '../../../../core/ids.js'
 import { makeCredentials } from '../../../../kube/client/credentials.js'
@@ -216,6 +218,56 @@ t.test('a Lease that was served once stands for no later question', async t => {
   backoff.failed(status(500))
   await t.rejects(check(signal), 'unwell, and the Lease cannot be asked for now')
 })
+
+t.test(
+  'while others are asked in place of the Lease, what they came to is what counts',
+  async t => {
+    // Its other requests leave as soon as they may: the check, with a period of its own, hardly ever finds that it may ask.
+    const away = new KubeStatusError('GET', { status: 502, reason: '', message: '' })
+    const unreachable = new KubeUnreachableError('GET', 'ECONNRESET')
+    const rows = [
+      ['a proxy whose apiserver went away', undefined, away, 'cut'],
+      ['a connection that breaks', undefined, unreachable, 'cut'],
+      [
+        'an apiserver behind that proxy that is unwell, and is asked too much',
+        away,
+        status(429),
+        'up',
+      ],
+    ] as const
+    for (const [what, first, then, state] of rows) {
+      const clock = new FakeClock()
+      const random = seededRandom(3)
+      const apiBackoff = new ApiBackoff({ clock, random })
+      let trouble: Error | undefined = first
+      const ask = async (): Promise<void> => {
+        if (trouble !== undefined) throw trouble
+      }
+      const ping = async (): Promise<void> => Promise.reject(away)
+      const onChange = (): void => apiBackoff.linkChanged()
+      const link = watchCloudLink(
+        { ...OPTIONS, cloudCheckTimeoutMs: 4_000 },
+        {
+          ...{ clock, random, log: recordingLog(), onChange },
+          ping: makeApiCheck({ ping, askLease: ask }, apiBackoff),
+        },
+      )
+      const stopping = new AbortController()
+      const others = async (): Promise<void> => {
+        while (await sleep(clock, 50, stopping.signal))
+          await askPatiently({ clock, apiBackoff }, stopping.signal, ask).catch(() => undefined)
+      }
+      const done = others()
+      for (let second = 0; second < 60; second++) await clock.advance(1_000)
+      t.equal(link.current.state, state === 'cut' ? 'up' : 'cut', `${what}: at first`)
+      trouble = then
+      for (let second = 0; second < 60; second++) await clock.advance(1_000)
+      t.equal(link.current.state, state, what)
+      stopping.abort()
+      await Promise.all([done, link.stop()])
+    }
+  },
+)
 
 t.test("the kubeconfig in docs/kubeedge.md leads to the node's MetaServer", async t => {
   const page = readFileSync(join(import.meta.dirname, '../../../../docs/kubeedge.md'), 'utf8')
