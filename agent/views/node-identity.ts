@@ -2,7 +2,7 @@
 import type { NodeIdentity } from '../http/status-view.js'
 import type { IdentityDoubt } from '../results.js'
 import { identityText } from '../text/identity-words.js'
-import type { NodeScene } from './node-status.js'
+import type { NodeScene } from './node-scene.js'
 
 const OF_DOUBT = {
   ...{ wait: 'changed', ask: 'asked', dispute: 'disputed', refuse: 'refused' },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { fingerprintOf } from '../identity/node-keys.js'
 import { voteOf } from '../stages/check/target-history.js'
-import type { CheckStage } from '../stages/check/stage.js'
 import type { PeerStatus } from '../stages/exchange/status.js'
 import type {
   GuardView,
@@ -13,12 +12,8 @@ import type {
   VoterView,
   WriteView,
 } from '../http/status-view.js'
-import type { AgentOptions } from '../options/agent-options.js'
-import type { ZoneState } from '../results.js'
-import type { ResultStore } from '../store.js'
 import { wordingOf } from '../stages/write/desired-marks.js'
 import type { NextWrite } from '../stages/write/write-schedule.js'
-import type { Writer } from '../stages/write/writer.js'
 import { maintenanceOf, maintenanceTrouble } from '../../core/maintenance.js'
 import { FLAG } from '../../vote/evidence.js'
 import { explanationOf, type Explanation } from '../../vote/explanation.js'
@@ -28,19 +23,7 @@ import { topWriter } from '../../vote/writer.js'
 import { equivocationText } from '../text/identity-words.js'
 import { nextWriteOf } from './next-write.js'
 import { nodeIdentityOf, unprovedOf } from './node-identity.js'
-import type { Times } from './times.js'
-
-/** Everything that a node's page is made from, at one instant. */
-export interface NodeScene {
-  readonly options: AgentOptions
-  readonly state: ZoneState
-  readonly store: ResultStore
-  readonly check: Pick<CheckStage, 'stateOf' | 'ownKubelet'>
-  /** By name. */
-  readonly peers: ReadonlyMap<string, PeerStatus>
-  readonly writer: Pick<Writer, 'nextWrite' | 'nodeOf' | 'taintBackoff' | 'heldUntil'>
-  readonly times: Times
-}
+import type { NodeScene } from './node-scene.js'
 
 const MILLIONTHS = 1_000_000
 
