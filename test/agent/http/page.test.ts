@@ -144,6 +144,23 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     t.strictSame(complaints, [])
   })
 
+  await t.test('what follows at once on closing the drawer counts', async t => {
+    const { page, complaints } = await open(t, 50)
+    const drawer = "document.querySelector('#drawer')"
+    const slash = "document.dispatchEvent(new KeyboardEvent('keydown', { key: '/' }))"
+    // In one go: the browser tells of the closing only afterwards.
+    await page.click('.row')
+    await page.evaluate(`${drawer}.close(); ${slash}`)
+    t.equal(await page.evaluate('document.activeElement.id'), 'filter')
+    await page.click('.row')
+    await page.evaluate(
+      `${drawer}.close(); document.querySelector('#rows li:nth-child(2) button').click()`,
+    )
+    await untilTrue(page, "document.querySelectorAll('.recipe').length > 8")
+    t.match(await text(page, '#why'), /^node-49 /)
+    t.strictSame(complaints, [])
+  })
+
   await t.test('axe finds nothing, in light and dark, with everything open', async t => {
     const { page } = await open(t, 10)
     await page.click('#matrix-box summary')

@@ -38,11 +38,12 @@ const openDrawer=name=>{
  $('drawer').showModal()
  loadNode()
 }
-$('drawer').addEventListener('close',()=>{openName=null})
+// The event comes some time after the drawer was closed: another node may be shown by then.
+$('drawer').addEventListener('close',()=>{if(!$('drawer').open)openName=null})
 $('shut').addEventListener('click',()=>$('drawer').close())
 $('filter').addEventListener('input',()=>{if(board)showNodes()})
 $('more').addEventListener('click',()=>{allShown=!allShown;showHistory()})
-document.addEventListener('keydown',e=>{if(e.key==='/'&&openName===null&&document.activeElement!==$('filter')){e.preventDefault();$('filter').focus()}})
+document.addEventListener('keydown',e=>{if(e.key==='/'&&!$('drawer').open&&document.activeElement!==$('filter')){e.preventDefault();$('filter').focus()}})
 connect()
 showTitle(0)
 setInterval(showAge,1000)`
