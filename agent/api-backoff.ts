@@ -9,6 +9,17 @@ const isGeneral = (error: unknown): boolean =>
   !isAnsweredByApi(error) || error.status === 429 || error.retryAfterMs !== undefined
 
 /**
+ * Who answered a request, and how: `answered`: the apiserver did as asked, or refused; `unwell`: it could not; `elsewhere`: nobody
+ * answered, or another one in its place.
+ */
+type LastAnswer = 'answered' | 'unwell' | 'elsewhere'
+
+const answerOf = (error: unknown): LastAnswer => {
+  if (isAnsweredByApi(error)) return 'answered'
+  return error instanceof KubeStatusError && error.isFromApi ? 'unwell' : 'elsewhere'
+}
+
+/**
  * When an apiserver that failed a request may be asked again, by anything in this agent: exponential backoff with jitter,
  * up to half a minute, never shorter than a `Retry-After` (which `kube/` bounds). While it fails, each request that leaves
  * puts the next one off, so that what has waited does not leave at once. The check of the cloud link alone goes by its
@@ -20,7 +31,7 @@ export class ApiBackoff {
   /** Until when it asked us to wait, and until when we do so by ourselves. */
   #askedUntil = -Infinity
   #until = -Infinity
-  #isAnswered = false
+  #lastAnswer: LastAnswer = 'elsewhere'
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = clock
@@ -32,9 +43,9 @@ export class ApiBackoff {
     return this.#backoff.failures > 0
   }
 
-  /** What the last request came to: the apiserver itself answered, if only by a refusal. */
-  get isAnswered(): boolean {
-    return this.#isAnswered
+  /** What the last request came to, of all that failed or succeeded. */
+  get lastAnswer(): LastAnswer {
+    return this.#lastAnswer
   }
 
   /** When the next request may be sent, by `Clock.now`. */
@@ -53,7 +64,7 @@ export class ApiBackoff {
   }
 
   failed(error: unknown): void {
-    this.#isAnswered = isAnsweredByApi(error)
+    this.#lastAnswer = answerOf(error)
     if (!isGeneral(error)) return
     const asked = error instanceof KubeStatusError ? (error.retryAfterMs ?? 0) : 0
     const now = this.#clock.now()
@@ -63,7 +74,7 @@ export class ApiBackoff {
   }
 
   succeeded(): void {
-    this.#isAnswered = true
+    this.#lastAnswer = 'answered'
     this.#startOver()
   }
 

@@ -36,31 +36,38 @@ interface Questions {
 /**
  * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
  * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. That is a
- * request like others: while the apiserver is to be left alone, what the last one of any came to stands, since the others
- * leave as soon as they may, and the check would hardly ever find that it may. Rejects with what was said first.
+ * request like others: while the apiserver is to be left alone, what the last question about the Lease came to stands, for as
+ * long as the apiserver answers what else is asked. Rejects with what was said first.
  */
 export const makeApiCheck = (
   { ping, askLease }: Questions,
   apiBackoff: ApiBackoff,
 ): ((signal: AbortSignal) => Promise<void>) => {
-  const ask = async (signal: AbortSignal): Promise<boolean> => {
+  /** Whether the apiserver served the Lease when it was last asked; undefined where that says nothing of now. */
+  let isServed: boolean | undefined
+  const ask = async (signal: AbortSignal): Promise<void> => {
     apiBackoff.left()
     try {
       await askLease(signal)
+      isServed = true
       apiBackoff.succeeded()
-      return true
     } catch (error) {
+      isServed = isAnsweredByApi(error)
       apiBackoff.failed(error)
-      return isAnsweredByApi(error)
     }
+  }
+  const isReached = async (signal: AbortSignal): Promise<boolean> => {
+    if (apiBackoff.isReady) await ask(signal)
+    const { lastAnswer } = apiBackoff
+    if (lastAnswer === 'elsewhere') isServed = undefined
+    return isServed ?? lastAnswer === 'answered'
   }
   return async signal => {
     try {
       await ping(signal)
+      isServed = undefined
     } catch (error) {
-      if (!(error instanceof KubeStatusError)) throw error
-      const isAnswered = apiBackoff.isReady ? await ask(signal) : apiBackoff.isAnswered
-      if (!isAnswered) throw error
+      if (!(error instanceof KubeStatusError) || !(await isReached(signal))) throw error
     }
   }
 }

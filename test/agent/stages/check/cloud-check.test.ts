@@ -220,6 +220,43 @@ t.test('a Lease that was served once stands for no later question', async t => {
 })
 
 t.test(
+  'writes that the apiserver cannot carry out do not cut a link by which it serves the Lease',
+  async t => {
+    const [clock, random] = [new FakeClock(), seededRandom(5)]
+    const apiBackoff = new ApiBackoff({ clock, random })
+    let leases = 0
+    const askLease = async (): Promise<void> => {
+      leases++
+    }
+    const onChange = (): void => apiBackoff.linkChanged()
+    const states: string[] = []
+    const link = watchCloudLink(
+      { ...OPTIONS, cloudCheckTimeoutMs: 4_000 },
+      {
+        ...{ clock, random, log: recordingLog() },
+        onChange: state => {
+          states.push(state.state)
+          onChange()
+        },
+        ping: makeApiCheck({ ping: () => Promise.reject(status(500)), askLease }, apiBackoff),
+      },
+    )
+    const stopping = new AbortController()
+    // As a webhook that is closed, or an etcd without space, answers writes of Nodes; one fails after the other.
+    const writes = async (): Promise<void> => {
+      while (await sleep(clock, 500, stopping.signal))
+        if (link.current.state === 'up') apiBackoff.failed(status(500))
+    }
+    const done = writes()
+    for (let second = 0; second < 600; second++) await clock.advance(1_000)
+    t.strictSame(states, ['up'])
+    t.ok(leases > 0)
+    stopping.abort()
+    await Promise.all([done, link.stop()])
+  },
+)
+
+t.test(
   'while others are asked in place of the Lease, what they came to is what counts',
   async t => {
     // Its other requests leave as soon as they may: the check, with a period of its own, hardly ever finds that it may ask.
