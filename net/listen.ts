@@ -35,6 +35,8 @@ export interface ListenLimits extends ConnectionLimits, RequestTimeouts {
   readonly keepAliveForStrangers: boolean
   /** Rate of TLS handshakes. @default unlimited */
   readonly handshakes?: PaceLimits | undefined
+  /** How long a TLS handshake may take. @default `headerMs` */
+  readonly handshakeMs?: number | undefined
   /** How long `close` waits for running answers. */
   readonly closeMs: number
 }
@@ -134,7 +136,8 @@ const makeServer = (listening: Listening): Server => {
     noDelay: true,
   }
   if (tls === undefined) return http.createServer(options)
-  return https.createServer({ ...options, handshakeTimeout: limits.headerMs, ...optionsOf(tls) })
+  const { handshakeMs = limits.headerMs } = limits
+  return https.createServer({ ...options, handshakeTimeout: handshakeMs, ...optionsOf(tls) })
 }
 
 /** Upgrade handling. Node.js does not track upgraded sockets. @returns those that are open, for `close` */

@@ -30,6 +30,8 @@ const IDLE_MS = 120_000
 const REVIEW_LIMITS: ListenLimits = {
   ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
   ...{ keepAliveForStrangers: true, headerBytes: 16 << 10, headerMs: IDLE_MS },
+  // Whoever opens connections and says nothing does not hold them for that long.
+  handshakeMs: 5_000,
   ...{ bodyMs: 5_000, bodyRule: 'whole', idleMs: IDLE_MS, closeMs: 2_000 },
 }
 

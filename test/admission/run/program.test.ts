@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect as connectPlain, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import t from 'tap'
@@ -90,6 +90,10 @@ t.test(
     t.teardown(() => spare.destroy())
     await once(spare, 'secureConnect')
     const closed = once(spare, 'close').then(() => ['closed'])
+    const silent = connectPlain({ host: '127.0.0.1', port })
+    t.teardown(() => silent.destroy())
+    await once(silent, 'close', { signal: AbortSignal.timeout(60_000) })
+    t.pass('who connects and begins no handshake does not keep a place')
     // How long apiservers keep idle connections.
     await clock.advance(90_000)
     spare.write('GET / HTTP/1.1\r\nHost: webhook\r\n\r\n')
