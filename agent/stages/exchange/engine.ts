@@ -136,6 +136,12 @@ export class Engine {
     this.#gossip.askAround()
   }
 
+  /** As `askAround`, for whom others wait: it asks more members. */
+  askWidely(): void {
+    this.table.renew()
+    this.#gossip.askWidely()
+  }
+
   /** What the own node says of itself. @param cloudCutAt `Clock.now`; counts only with FLAG.cloudCut. */
   setOwnFlags(flags: number, cloudCutAt: number): void {
     if ((this.table.setOwnFlags(flags, cloudCutAt) & PUSHED_FLAGS) !== 0) this.#push.flags()

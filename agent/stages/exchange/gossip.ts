@@ -10,8 +10,9 @@ import { TokenBucket } from './rate-limit.js'
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
 const FIRST_WITHIN_MS = 1_000
 
-/** Asked at once when something hangs on what most members say now. */
+/** Asked at once when something hangs on what most members say now, and when it hangs on us. */
 const ASKED = 8
+const ASKED_WIDELY = 16
 
 /** Members that speak without their keys are asked for them: all together in a second and at once, and each this often. */
 const UNSIGNED_PER_SECOND = 2
@@ -74,9 +75,18 @@ export class Gossip {
 
   /** Ask several partners at the same time, instead of one after the other. */
   askAround(): void {
+    this.#askMany(ASKED, () => this.#partners.pick())
+  }
+
+  /** Ask many at the same time, from all over the zone: neighbours know much the same. */
+  askWidely(): void {
+    this.#askMany(ASKED_WIDELY, () => this.#partners.pickAnybody())
+  }
+
+  #askMany(count: number, pick: () => PeerState | undefined): void {
     if (this.#cancel === undefined) return
-    for (let asked = 0; asked < ASKED; asked++) {
-      const partner = this.#partners.pick()
+    for (let asked = 0; asked < count; asked++) {
+      const partner = pick()
       if (partner === undefined) return
       // It never rejects.
       void this.#exchangeWith(partner)

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 import type { Judgement } from '../../../vote/judgement.js'
+import type { VoteOptions } from '../../../vote/options.js'
 import { VERDICT } from '../../../vote/quorum.js'
+import { firstWriter } from '../../../vote/writer.js'
+import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 
 /** By then every record may be made anew. */
 const ASK_AGAIN_MS = 260
+/** All ask so often; in a large zone that brings each of them a part of the others' records. */
+const ASKS_OF_ALL = 2
+/** The writer goes on until a majority has spoken, but no more often than this. */
+const ASKS_OF_WRITER = 10
 
 interface MajorityCallSeams {
   readonly clock: Clock
   readonly store: ResultStore
   /** Say again what we say, and ask several peers at once. */
   readonly askAround: () => void
+  /** The same with more peers, from all over the zone. */
+  readonly askWidely: () => void
 }
 
 /** A condemnation began at this very instant. */
@@ -20,23 +29,24 @@ const isBegun = (judgement: Judgement, now: number): boolean =>
     (verdict, index) => verdict === VERDICT.unhealthy && judgement.pendingAt[index] === now,
   )
 
-/** Some condemnation still waits for its majority. */
-const isUnbacked = (judgement: Judgement): boolean =>
-  judgement.pending.some(
-    (verdict, index) => verdict === VERDICT.unhealthy && judgement.backedAt[index] === Infinity,
+/** The condemnations that still wait for their majority. */
+const unbacked = ({ pending, backedAt }: Judgement): readonly number[] =>
+  [...pending.keys()].filter(
+    index => pending[index] === VERDICT.unhealthy && backedAt[index] === Infinity,
   )
 
 /**
  * When a condemnation begins, a majority must speak after it did. Who began it at the same time speaks within a batch;
- * the others' records may be too young to be made anew, so they are asked again.
+ * the others' records may be too young to be made anew, so they are asked again. In a large zone that is not enough to hear
+ * of a majority; its records come with the next exchanges. The writer, for which the zone waits, asks on.
  */
 export class MajorityCall {
-  readonly #waitMs: number
+  readonly #options: VoteOptions & { readonly pushBatchMs: number }
   readonly #seams: MajorityCallSeams
   #cancel: () => void = () => undefined
 
-  constructor({ pushBatchMs }: { readonly pushBatchMs: number }, seams: MajorityCallSeams) {
-    this.#waitMs = pushBatchMs
+  constructor(options: VoteOptions & { readonly pushBatchMs: number }, seams: MajorityCallSeams) {
+    this.#options = options
     this.#seams = seams
   }
 
@@ -44,20 +54,31 @@ export class MajorityCall {
   review(judgement: Judgement): void {
     if (!isBegun(judgement, this.#seams.clock.now())) return
     this.stop()
-    this.#plan(this.#waitMs, true)
+    this.#plan(this.#options.pushBatchMs, 1)
   }
 
   stop(): void {
     this.#cancel()
   }
 
-  #plan(ms: number, again: boolean): void {
-    const { clock, store, askAround } = this.#seams
+  /** @param asks how often we shall have asked then */
+  #plan(ms: number, asks: number): void {
+    const { clock, store, askAround, askWidely } = this.#seams
     this.#cancel = clock.after(ms, () => {
       const state = store.zone.current
-      if (state === undefined || !isUnbacked(state.judgement)) return
-      askAround()
-      if (again) this.#plan(ASK_AGAIN_MS, false)
+      const waiting = state === undefined ? [] : unbacked(state.judgement)
+      if (waiting.length === 0) return
+      if (asks <= ASKS_OF_ALL) askAround()
+      else if (this.#isWriter(state!, waiting)) askWidely()
+      else return
+      if (asks < ASKS_OF_WRITER) this.#plan(ASK_AGAIN_MS, asks + 1)
     })
+  }
+
+  /** Whether it is our turn to write about one of these members. */
+  #isWriter({ judgement, table, roster, ranking }: ZoneState, members: readonly number[]): boolean {
+    const now = this.#seams.clock.now()
+    const isOurTurn = firstWriter(judgement, table, { now, options: this.#options, ranking })
+    return members.some(index => isOurTurn({ index, id: roster.members[index]!.id }))
   }
 }

@@ -33,7 +33,12 @@ export class Partners {
   pick(): PeerState | undefined {
     const { random } = this.#context.seams
     const neighbour = random.below(100) < NEIGHBOUR_PERCENT ? this.#nextNeighbour() : undefined
-    return neighbour ?? this.#anybody(true) ?? this.#anybody(false)
+    return neighbour ?? this.pickAnybody()
+  }
+
+  /** Any member, neighbour or not. */
+  pickAnybody(): PeerState | undefined {
+    return this.#anybody(true) ?? this.#anybody(false)
   }
 
   #nextNeighbour(): PeerState | undefined {

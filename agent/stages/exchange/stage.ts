@@ -65,6 +65,7 @@ class ZoneExchange implements ExchangeStage {
     this.#majorityCall = new MajorityCall(options, {
       ...{ clock: seams.clock, store: seams.store },
       askAround: () => this.#engine?.askAround(),
+      askWidely: () => this.#engine?.askWidely(),
     })
     const { store } = seams
     store.nodeList.subscribe(() => this.#follow())

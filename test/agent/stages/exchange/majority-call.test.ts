@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { MajorityCall } from '../../../../agent/stages/exchange/majority-call.js'
+import type { ZoneState } from '../../../../agent/results.js'
+import { makeResultStore } from '../../../../agent/store.js'
+import { id64 } from '../../../../core/ids.js'
+import { FakeClock } from '../../../../testkit/fake-clock.js'
+import {
+  range,
+  ScriptedEvidence,
+  unmarked,
+  voteOptions,
+} from '../../../../testkit/zone/evidence.js'
+import { judge } from '../../../../vote/judge.js'
+import { makeJudgement } from '../../../../vote/judgement.js'
+import { VERDICT } from '../../../../vote/quorum.js'
+import { topWriter } from '../../../../vote/writer.js'
+import { WriterRanking } from '../../../../vote/writer-ranking.js'
+
+const SIZE = 5
+const DEAD = 4
+const ids = range(SIZE).map(index => id64(`node-${index}`))
+const target = { index: DEAD, id: ids[DEAD]! }
+
+/** An agent of a settled zone in which nobody has spoken since node 4 was condemned; `asked` has each request. */
+const agent = async (self: number) => {
+  const clock = new FakeClock()
+  const evidence = new ScriptedEvidence(SIZE, self)
+  const judgement = makeJudgement(SIZE)
+  for (let now = 1_000; now <= 10_000; now += 1_000) {
+    evidence.hear(range(SIZE), now)
+    judge(judgement, evidence, now, { options: voteOptions(), context: unmarked() })
+  }
+  await clock.advance(10_000 - clock.now())
+  const ranking = new WriterRanking(ids, self)
+  const store = makeResultStore(0)
+  const roster = { members: ids.map(id => ({ id })) }
+  store.zone.set({ judgement, table: evidence, roster, ranking } as unknown as ZoneState)
+  const asked: string[] = []
+  const call = new MajorityCall(
+    { ...voteOptions(), pushBatchMs: 50 },
+    {
+      ...{ clock, store },
+      askAround: () => void asked.push('several'),
+      askWidely: () => void asked.push('many'),
+    },
+  )
+  judgement.pending[DEAD] = VERDICT.unhealthy
+  judgement.pendingAt[DEAD] = clock.now()
+  return { clock, store, evidence, judgement, ranking, call, asked }
+}
+
+const first = await agent(0).then(({ judgement, evidence, ranking }) =>
+  topWriter(judgement, evidence, target, ranking)!,
+)
+
+t.test('the writer asks until it knows of a majority', async t => {
+  const { clock, judgement, call, asked } = await agent(first)
+  call.review(judgement)
+  await clock.advance(1_000)
+  t.strictSame(asked, ['several', 'several', 'many', 'many'])
+  judgement.backedAt[DEAD] = clock.now()
+  await clock.advance(10_000)
+  t.equal(asked.length, 4)
+})
+
+t.test('but not for ever', async t => {
+  const { clock, judgement, call, asked } = await agent(first)
+  call.review(judgement)
+  await clock.advance(60_000)
+  t.equal(asked.length, 10)
+  call.review(judgement)
+  await clock.advance(60_000)
+  t.equal(asked.length, 10, 'nor because of votes that begin nothing')
+})
+
+t.test('the others ask twice', async t => {
+  const { clock, judgement, call, asked } = await agent((first + 1) % DEAD)
+  call.review(judgement)
+  await clock.advance(60_000)
+  t.strictSame(asked, ['several', 'several'])
+})
+
+t.test('nobody asks once the stage has stopped, or the records are gone', async t => {
+  const { clock, store, judgement, call, asked } = await agent(first)
+  call.review(judgement)
+  call.stop()
+  await clock.advance(60_000)
+  call.review({ ...judgement, pendingAt: judgement.pendingAt.fill(clock.now()) })
+  store.zone.set(undefined)
+  await clock.advance(60_000)
+  t.strictSame(asked, [])
+})
