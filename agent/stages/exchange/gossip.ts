@@ -12,7 +12,7 @@ const FIRST_WITHIN_MS = 1_000
 
 /** Asked at once when something hangs on what most members say now, and when it hangs on us. */
 const ASKED = 8
-const ASKED_WIDELY = 16
+const ASKED_WIDELY = 32
 
 /** Members that speak without their keys are asked for them: all together in a second and at once, and each this often. */
 const UNSIGNED_PER_SECOND = 2
