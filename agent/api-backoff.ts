@@ -9,17 +9,6 @@ const isGeneral = (error: unknown): boolean =>
   !isAnsweredByApi(error) || error.status === 429 || error.retryAfterMs !== undefined
 
 /**
- * Who answered a request, and how: `answered`: the apiserver did as asked, or refused; `unwell`: it could not; `elsewhere`: nobody
- * answered, or another one in its place.
- */
-type LastAnswer = 'answered' | 'unwell' | 'elsewhere'
-
-const answerOf = (error: unknown): LastAnswer => {
-  if (isAnsweredByApi(error)) return 'answered'
-  return error instanceof KubeStatusError && error.isFromApi ? 'unwell' : 'elsewhere'
-}
-
-/**
  * When an apiserver that failed a request may be asked again, by anything in this agent: exponential backoff with jitter,
  * up to half a minute, never shorter than a `Retry-After` (which `kube/` bounds). While it fails, each request that leaves
  * puts the next one off, so that what has waited does not leave at once. The check of the cloud link alone goes by its
@@ -31,7 +20,6 @@ export class ApiBackoff {
   /** Until when it asked us to wait, and until when we do so by ourselves. */
   #askedUntil = -Infinity
   #until = -Infinity
-  #lastAnswer: LastAnswer = 'elsewhere'
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = clock
@@ -41,11 +29,6 @@ export class ApiBackoff {
   /** The last request failed: send one at a time, until one succeeds. */
   get isFailing(): boolean {
     return this.#backoff.failures > 0
-  }
-
-  /** What the last request came to, of all that failed or succeeded. */
-  get lastAnswer(): LastAnswer {
-    return this.#lastAnswer
   }
 
   /** When the next request may be sent, by `Clock.now`. */
@@ -64,7 +47,6 @@ export class ApiBackoff {
   }
 
   failed(error: unknown): void {
-    this.#lastAnswer = answerOf(error)
     if (!isGeneral(error)) return
     const asked = error instanceof KubeStatusError ? (error.retryAfterMs ?? 0) : 0
     const now = this.#clock.now()
@@ -74,7 +56,6 @@ export class ApiBackoff {
   }
 
   succeeded(): void {
-    this.#lastAnswer = 'answered'
     this.#startOver()
   }
 

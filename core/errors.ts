@@ -140,6 +140,13 @@ export const isNotFound = (error: unknown): boolean =>
 export const isAnsweredByApi = (error: unknown): error is KubeStatusError =>
   error instanceof KubeStatusError && error.isFromApi && error.status >= 400 && error.status < 500
 
+/**
+ * As `isAnsweredByApi`, to requests that no apiserver takes for malformed: 400 is what OpenYurt's cache on a node says in
+ * the cloud's place to what it has not kept.
+ */
+export const isAnsweredByCloud = (error: unknown): error is KubeStatusError =>
+  isAnsweredByApi(error) && error.status !== 400
+
 /** The apiserver refuses this by RBAC or a policy (403), or by its own rules (422). */
 export const isRefusal = (error: unknown): boolean =>
   error instanceof KubeStatusError && (error.status === 403 || error.status === 422)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
   InvalidInputError,
-  isAnsweredByApi,
+  isAnsweredByCloud,
   KubeStatusError,
   KubeUnreachableError,
   reasonOf,
@@ -206,7 +206,7 @@ class HttpResourceClient implements ResourceClient {
     const body = bytes.toString('utf8')
     if (status === 200 && body.trim() === 'ok') return
     const said = answerError('GET /livez', { status, phrase, retryAfterMs: undefined, body })
-    if (isAnsweredByApi(said)) return
+    if (isAnsweredByCloud(said)) return
     const message = status >= 500 ? 'not alive' : 'not what a kube-apiserver answers'
     throw new KubeStatusError('GET /livez', { status, reason: phrase, message })
   }

@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { cronOf, makeCronScheduler } from '../../agent/adapters/cron-scheduler.js'
-import { ApiBackoff } from '../../agent/api-backoff.js'
 import type { CloudLinkState } from '../../agent/results.js'
 import { makeApiCheck, watchCloudLink } from '../../agent/stages/check/cloud-link.js'
 import { makeStageRunner } from '../../agent/stages/runner.js'
@@ -270,8 +269,7 @@ t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t =
         if (lease !== undefined) throw lease
       },
     }
-    const apiBackoff = new ApiBackoff({ clock: new FakeClock(), random: seededRandom(1) })
-    const check = makeApiCheck(kube, apiBackoff)
+    const check = makeApiCheck(kube)
     const error = await check(new AbortController().signal).catch((thrown: unknown) => thrown)
     t.same(error, want, what)
     t.strictSame(asked, ping instanceof KubeStatusError ? ['Lease'] : [], what)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isAnsweredByApi } from '../../../core/errors.js'
+import { isAnsweredByCloud } from '../../../core/errors.js'
 import { namesThisHost } from '../../../core/loopback.js'
-import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import { makeApiCheck } from './cloud-link.js'
@@ -21,7 +20,7 @@ const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
 /** A refusal or a conflict is an answer of the cloud, too; that there were too many requests, an edge's own API says as well. */
-const isAnswer = (error: unknown): boolean => isAnsweredByApi(error) && error.status !== 429
+const isAnswer = (error: unknown): boolean => isAnsweredByCloud(error) && error.status !== 429
 
 const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOptions): Check => {
   const { cloudCheckPeriodMs, cloudCheckFailures, namespace, nodeName } = options
@@ -49,27 +48,22 @@ const NOTHING = { type: 'merge', body: {} } as const
 const makeLivezCheck = (
   kube: Pick<KubeApi, 'getLease' | 'ping' | 'server' | 'tryPatch'>,
   { nodeName }: CheckOptions,
-  apiBackoff: ApiBackoff,
 ): Check =>
-  makeApiCheck(
-    {
-      ping: signal => kube.ping(signal),
-      // A cache answers reads in the cloud's place, and no writes.
-      askLease: async signal =>
-        mayBeCache(await kube.server())
-          ? kube.tryPatch('lease', nodeName, NOTHING, signal)
-          : kube.getLease(nodeName, signal),
-    },
-    apiBackoff,
-  )
+  makeApiCheck({
+    ping: signal => kube.ping(signal),
+    // A cache answers reads in the cloud's place, and no writes.
+    askLease: async signal =>
+      mayBeCache(await kube.server())
+        ? kube.tryPatch('lease', nodeName, NOTHING, signal)
+        : kube.getLease(nodeName, signal),
+  })
 
 /** How the cloud is asked for a sign of life, past any cache on this machine. */
 export const makeCloudCheck = (
   options: CheckOptions,
   kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server' | 'tryPatch'>,
-  apiBackoff: ApiBackoff,
 ): Check => {
-  const livez = makeLivezCheck(kube, options, apiBackoff)
+  const livez = makeLivezCheck(kube, options)
   const write = makeWriteCheck(kube, options)
   switch (options.cloudCheck) {
     case 'livez':

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
-import { isAnsweredByApi, KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { isAnsweredByCloud, KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
-import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { CloudLinkState } from '../../results.js'
 
@@ -33,44 +32,31 @@ interface Questions {
   readonly askLease: (signal: AbortSignal) => Promise<unknown>
 }
 
-/**
- * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
- * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. That is a
- * request like others: while the apiserver is to be left alone, what the last question about the Lease came to stands, for as
- * long as the apiserver answers what else is asked. Rejects with what was said first.
- */
-export const makeApiCheck = (
-  { ping, askLease }: Questions,
-  apiBackoff: ApiBackoff,
-): ((signal: AbortSignal) => Promise<void>) => {
-  /** Whether the apiserver served the Lease when it was last asked; undefined where that says nothing of now. */
-  let isServed: boolean | undefined
-  const ask = async (signal: AbortSignal): Promise<void> => {
-    apiBackoff.left()
-    try {
-      await askLease(signal)
-      isServed = true
-      apiBackoff.succeeded()
-    } catch (error) {
-      isServed = isAnsweredByApi(error)
-      apiBackoff.failed(error)
-    }
-  }
-  const isReached = async (signal: AbortSignal): Promise<boolean> => {
-    if (apiBackoff.isReady) await ask(signal)
-    const { lastAnswer } = apiBackoff
-    if (lastAnswer === 'elsewhere') isServed = undefined
-    return isServed ?? lastAnswer === 'answered'
-  }
-  return async signal => {
-    try {
-      await ping(signal)
-      isServed = undefined
-    } catch (error) {
-      if (!(error instanceof KubeStatusError) || !(await isReached(signal))) throw error
-    }
+/** Whether the apiserver serves the Lease, or refuses it by its own word. */
+const isServed = async (askLease: Questions['askLease'], signal: AbortSignal): Promise<boolean> => {
+  try {
+    await askLease(signal)
+    return true
+  } catch (error) {
+    return isAnsweredByCloud(error)
   }
 }
+
+/**
+ * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
+ * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. It is asked for
+ * at the check's own pace: neither earlier answers nor those to other requests say whether it is served now. Rejects with
+ * what was said first.
+ */
+export const makeApiCheck =
+  ({ ping, askLease }: Questions): ((signal: AbortSignal) => Promise<void>) =>
+  async signal => {
+    try {
+      await ping(signal)
+    } catch (error) {
+      if (!(error instanceof KubeStatusError) || !(await isServed(askLease, signal))) throw error
+    }
+  }
 
 /**
  * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes

@@ -86,7 +86,7 @@ class ZoneCheck implements CheckStage {
     })
     this.#ownNode = new OwnNode(options, {
       ...{ clock, random, log, http: probes.http },
-      ping: makeCloudCheck(options, kube, apiBackoff),
+      ping: makeCloudCheck(options, kube),
       onLink: cloudLink => {
         apiBackoff.linkChanged()
         this.#publish({ cloudLink })

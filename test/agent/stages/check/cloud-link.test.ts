@@ -3,7 +3,6 @@
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
 import { makeApiCheck } from '../../../../agent/stages/check/cloud-link.js'
 import { KubeStatusError } from '../../../../core/errors.js'
@@ -82,13 +81,12 @@ const startCheck = async (t: Test, livez: Raw | undefined, lease: Raw | undefine
   const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
   const api = makeKubeApi(credentials, seams)
   t.teardown(() => api.close())
-  const backoff = new ApiBackoff({ clock, random: seededRandom(1) })
-  const check = makeApiCheck(
-    { ping: signal => api.ping(signal), askLease: signal => api.getLease('n1', signal) },
-    backoff,
-  )
+  const check = makeApiCheck({
+    ping: signal => api.ping(signal),
+    askLease: signal => api.getLease('n1', signal),
+  })
   const { signal } = new AbortController()
-  return { ...server, clock, backoff, check: () => check(signal) }
+  return { ...server, clock, check: () => check(signal) }
 }
 
 t.test('what the apiserver itself says to /livez is a sign of life', async t => {
@@ -168,19 +166,6 @@ t.test('the Lease is read where the API gives it, or refuses it itself', async t
     const { check } = await startCheck(t, unwell, lease)
     if (served) await t.resolves(check(), what)
     else await t.rejects(check(), /livez: 500 Internal Server Error: not alive/, what)
-  }
-})
-
-t.test('who answers in the place of the apiserver is asked ever more rarely', async t => {
-  for (const code of ['302 Found', '200 OK', '403 Forbidden', '407 Proxy', '404 Not Found']) {
-    const { check, asked, backoff, clock } = await startCheck(t, page(code), page(code))
-    for (let second = 0; second < 120; second += 10) {
-      await t.rejects(check())
-      await clock.advance(10_000)
-    }
-    const leases = asked.filter(what => what === 'Lease').length
-    t.ok(leases <= 8, `${code}: ${leases} Leases were asked for in 12 checks`)
-    t.ok(backoff.isFailing, `${code}: and all other requests wait, too`)
   }
 })
 
