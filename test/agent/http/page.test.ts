@@ -161,6 +161,33 @@ t.test('in a real browser', { skip: noBrowser }, async t => {
     t.strictSame(complaints, [])
   })
 
+  await t.test('a node that is opened while another is asked about is shown', async t => {
+    const { page, complaints } = await open(t, 50)
+    // The first answer about a node is late, and no board comes that would have it asked for again.
+    await page.evaluate(`
+      const ask = window.fetch
+      let release
+      const late = new Promise(resolve => { release = resolve })
+      let asked = 0
+      source.close()
+      window.EventSource = class { addEventListener() {} close() {} }
+      window.fetch = async (path, ...more) => {
+        const answer = await ask(path, ...more)
+        if (path.startsWith('page/node/') && asked++ === 0) await late
+        return answer
+      }
+      window.releaseFirst = () => release()
+    `)
+    await page.click('.row')
+    await page.evaluate(
+      "document.querySelector('#drawer').close(); document.querySelector('#rows li:nth-child(2) button').click()",
+    )
+    await page.evaluate('window.releaseFirst()')
+    await untilTrue(page, "document.querySelectorAll('.recipe').length > 8")
+    t.match(await text(page, '#why'), /^node-49 /)
+    t.strictSame(complaints, [])
+  })
+
   await t.test('axe finds nothing, in light and dark, with everything open', async t => {
     const { page } = await open(t, 10)
     await page.click('#matrix-box summary')

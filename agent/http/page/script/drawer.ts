@@ -18,6 +18,7 @@ const makeRecipe=r=>{
 }
 const loadNode=once(async()=>{
  const name=openName
+ if(name===null)return
  const r=await fetch('page/node/'+encodeURIComponent(name),{cache:'no-store'})
  if(name!==openName)return
  if(!r.ok){setText($('why'),await r.text());return}

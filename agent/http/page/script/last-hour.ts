@@ -6,7 +6,17 @@ export const LAST_HOUR = `
 let entries=[],allShown=false
 const lastId=()=>entries.length?entries[entries.length-1].id:0
 const load=async path=>{const r=await fetch(path,{cache:'no-store'});if(!r.ok)throw new Error(await r.text());return r.json()}
-const once=work=>{let runs=false;return async()=>{if(runs)return;runs=true;try{await work()}catch(e){console.warn(e.message)}finally{runs=false}}}
+// One at a time; what is wanted meanwhile is done once afterwards.
+const once=work=>{
+ let runs=false,again=false
+ return async()=>{
+  again=true
+  if(runs)return
+  runs=true
+  while(again){again=false;try{await work()}catch(e){console.warn(e.message)}}
+  runs=false
+ }
+}
 const loadHistory=once(async()=>{
  const after=board.lastEntry<lastId()?0:lastId()
  const more=await load('history?after='+after)
