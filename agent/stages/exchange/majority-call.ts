@@ -6,6 +6,7 @@ import { VERDICT } from '../../../vote/quorum.js'
 import { firstWriter } from '../../../vote/writer.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
+import { TokenBucket } from './rate-limit.js'
 
 /** By then every record may be made anew. */
 const ASK_AGAIN_MS = 260
@@ -13,6 +14,8 @@ const ASK_AGAIN_MS = 260
 const ASKS_OF_ALL = 2
 /** The writer goes on until a majority has spoken, but no more often than this. */
 const ASKS_OF_WRITER = 10
+/** For all condemnations together: votes that come and go do not keep a zone asking. */
+const LIMIT = { perSecond: 1, burst: 2 * ASKS_OF_WRITER }
 
 interface MajorityCallSeams {
   readonly clock: Clock
@@ -43,6 +46,9 @@ const unbacked = ({ pending, backedAt }: Judgement): readonly number[] =>
 export class MajorityCall {
   readonly #options: VoteOptions & { readonly pushBatchMs: number }
   readonly #seams: MajorityCallSeams
+  readonly #limit = new TokenBucket(LIMIT)
+  /** `Clock.now` when we ask next. */
+  #dueAt = Infinity
   #cancel: () => void = () => undefined
 
   constructor(options: VoteOptions & { readonly pushBatchMs: number }, seams: MajorityCallSeams) {
@@ -52,27 +58,44 @@ export class MajorityCall {
 
   /** There was a vote. */
   review(judgement: Judgement): void {
-    if (!isBegun(judgement, this.#seams.clock.now())) return
-    this.stop()
-    this.#plan(this.#options.pushBatchMs, 1)
+    if (isBegun(judgement, this.#seams.clock.now())) this.#plan(this.#options.pushBatchMs)
   }
 
   stop(): void {
     this.#cancel()
+    this.#dueAt = Infinity
   }
 
-  /** @param asks how often we shall have asked then */
-  #plan(ms: number, asks: number): void {
-    const { clock, store, askAround, askWidely } = this.#seams
+  /** Ask after this time, or when that was planned already, whichever comes first. */
+  #plan(ms: number): void {
+    const { clock } = this.#seams
+    const dueAt = clock.now() + ms
+    if (dueAt >= this.#dueAt) return
+    this.#cancel()
+    this.#dueAt = dueAt
     this.#cancel = clock.after(ms, () => {
-      const state = store.zone.current
-      const waiting = state === undefined ? [] : unbacked(state.judgement)
-      if (waiting.length === 0) return
-      if (asks <= ASKS_OF_ALL) askAround()
-      else if (this.#isWriter(state!, waiting)) askWidely()
-      else return
-      if (asks < ASKS_OF_WRITER) this.#plan(ASK_AGAIN_MS, asks + 1)
+      this.#dueAt = Infinity
+      this.#ask()
     })
+  }
+
+  #ask(): void {
+    const { clock, store, askAround, askWidely } = this.#seams
+    const state = store.zone.current
+    if (state === undefined) return
+    const { pendingAt } = state.judgement
+    const now = clock.now()
+    /** How often it was time to ask about this member. */
+    const asks = (index: number): number =>
+      1 + Math.round((now - pendingAt[index]! - this.#options.pushBatchMs) / ASK_AGAIN_MS)
+    const waiting = unbacked(state.judgement).filter(index => asks(index) <= ASKS_OF_WRITER)
+    const old = waiting.filter(index => asks(index) > ASKS_OF_ALL)
+    const isWriter = old.length > 0 && this.#isWriter(state, old)
+    if (!isWriter && old.length === waiting.length) return
+    this.#plan(ASK_AGAIN_MS)
+    if (!this.#limit.take(now)) return
+    if (isWriter) askWidely()
+    else askAround()
   }
 
   /** Whether it is our turn to write about one of these members. */

@@ -81,6 +81,29 @@ t.test('the others ask twice', async t => {
   t.strictSame(asked, ['several', 'several'])
 })
 
+t.test('nodes that die one after the other keep the writer from nothing', async t => {
+  const { clock, judgement, call, asked } = await agent(first)
+  const others = range(DEAD).filter(index => index !== first)
+  for (let i = 0; i < 20; i++) {
+    const next = others[i % others.length]!
+    judgement.pending[next] = VERDICT.unhealthy
+    judgement.pendingAt[next] = clock.now()
+    call.review(judgement)
+    await clock.advance(500)
+  }
+  t.ok(asked.filter(what => what === 'many').length >= 8, `${asked.length} times`)
+})
+
+t.test('condemnations that come and go do not keep a zone asking', async t => {
+  const { clock, judgement, call, asked } = await agent(first)
+  for (let i = 0; i < 600; i++) {
+    judgement.pendingAt[DEAD] = clock.now()
+    call.review(judgement)
+    await clock.advance(100)
+  }
+  t.ok(asked.length <= 80, `${asked.length} times in 60 s`)
+})
+
 t.test('nobody asks once the stage has stopped, or the records are gone', async t => {
   const { clock, store, judgement, call, asked } = await agent(first)
   call.review(judgement)
