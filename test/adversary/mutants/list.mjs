@@ -180,7 +180,7 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/check/cloud-link.ts',
-        from: 'if (!(error instanceof KubeStatusError)) throw error',
+        from: 'if (!(error instanceof KubeStatusError) || !(await isServed(askLease, signal))) throw error',
         to: 'throw error',
       },
       {
