@@ -2,6 +2,7 @@
 import t from 'tap'
 import {
   isAnsweredByApi,
+  isAnsweredByCloud,
   isNotFound,
   isRefusal,
   KubeStatusError,
@@ -53,5 +54,9 @@ t.test('whose answer a refusal is', t => {
     ['nobody', new KubeUnreachableError('GET', 'refused'), false],
   ]
   for (const [claim, error, isIt] of rows) t.equal(isAnsweredByApi(error), isIt, claim)
+  for (const [claim, error, isIt] of rows) {
+    const isSo = isIt && claim !== '400 with a Status'
+    t.equal(isAnsweredByCloud(error), isSo, `${claim}, of the cloud`)
+  }
   t.end()
 })
