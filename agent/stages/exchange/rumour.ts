@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
-import { TokenBucket } from './rate-limit.js'
+import { RateLimit, TokenBucket } from './rate-limit.js'
 
 /**
  * Each agent that receives the news sends it to so many others, so many times: two rounds reach everybody, the others bring back
@@ -12,6 +12,11 @@ const ROUNDS = 4
 /** When a cut makes news all the time: so many rounds in a second, and so many at once. */
 const PER_SECOND = 4
 const AT_ONCE = 8
+/**
+ * News about one member: it dies, returns and dies, each told twice. Beyond that it is told every half a minute how things
+ * stand, so that an observer that turns its vote on and off neither keeps the zone talking nor delays the news about others.
+ */
+const ABOUT_ONE = { perSecond: 1 / 30, burst: 6 }
 /** Random draws to find one receiver; some hit members that are down. */
 const TRIES = 8
 
@@ -26,25 +31,28 @@ const INDEPENDENT = 2
 export class Rumour {
   readonly #context: ExchangeContext
   readonly #limit = new TokenBucket({ perSecond: PER_SECOND, burst: AT_ONCE })
-  #agreed: Uint8Array
+  /** What was last told of each member. */
+  #agreed!: Uint8Array
+  #aboutOne!: RateLimit
   #rounds = 0
 
   constructor(context: ExchangeContext) {
     this.#context = context
-    this.#agreed = this.#review(new Uint8Array(context.membership.table.size))
-    this.#rounds = 0
+    this.reset()
   }
 
   /** The roster changed: what is known now is no news. */
   reset(): void {
-    this.#agreed = this.#review(new Uint8Array(this.#context.membership.table.size))
+    const { size } = this.#context.membership.table
+    this.#agreed = Uint8Array.from({ length: size }, (_, target) => this.#levelOf(target))
+    this.#aboutOne = new RateLimit(size, ABOUT_ONE)
     this.#rounds = 0
   }
 
   /** Votes came in. @returns whether there is something to send. */
   hear(): boolean {
     if (this.#context.membership.table.topology.kind === 'mesh') return false
-    this.#review(this.#agreed)
+    this.#review()
     return this.isNews
   }
 
@@ -67,17 +75,22 @@ export class Rumour {
     return [...found]
   }
 
-  /** Bring `agreed` up to date; a difference is news. */
-  #review(agreed: Uint8Array): Uint8Array {
+  /** How far the target's observers agree that it is down. */
+  #levelOf(target: number): number {
     const { table } = this.#context.membership
-    for (let target = 0; target < table.size; target++) {
-      const down = table.downVotes[target]!
-      let level = 0
-      if (down >= INDEPENDENT) level = 2 * down > table.observersOf(target).length ? 2 : 1
-      if (level === agreed[target]) continue
-      agreed[target] = level
+    const down = table.downVotes[target]!
+    if (down < INDEPENDENT) return 0
+    return 2 * down > table.observersOf(target).length ? 2 : 1
+  }
+
+  /** Bring `agreed` up to date; a difference is news. */
+  #review(): void {
+    const { now, membership } = this.#context
+    for (let target = 0; target < membership.table.size; target++) {
+      const level = this.#levelOf(target)
+      if (level === this.#agreed[target] || !this.#aboutOne.take(target, now)) continue
+      this.#agreed[target] = level
       this.#rounds = ROUNDS
     }
-    return agreed
   }
 }
