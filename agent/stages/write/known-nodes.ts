@@ -102,6 +102,17 @@ export class KnownNodes {
     return isDifferent
   }
 
+  /** There was nothing to do about a healthy member whose Node nobody read. */
+  rest(name: string): void {
+    // What is followed has to be asked for in each look.
+    if (!this.#attention.has(name)) this.#unknown.rest(name)
+  }
+
+  /** Whether there is still nothing to do about a member that is healthy now. */
+  rests(name: string): boolean {
+    return this.#unknown.rests(name)
+  }
+
   /** A Node that is not plain healthy is followed in full: what others do to its marks has to be seen. */
   follow(state: ZoneState, index: number, { desired, node }: Wanted): void {
     const { name } = state.roster.members[index]!

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { NodeView } from '../../../core/node.js'
 import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
 import { isVouched } from '../../../vote/vouch.js'
 import type { ZoneState } from '../../results.js'
@@ -14,13 +15,23 @@ import type { WriteSchedule } from './write-schedule.js'
 
 interface MemberReviewSeams {
   readonly authority: Pick<WriteAuthority, 'desired' | 'noticedAt' | 'youngUntil'>
-  readonly known: Pick<KnownNodes, 'follow' | 'isDue' | 'nodeOf'>
+  readonly known: Pick<KnownNodes, 'follow' | 'isDue' | 'nodeOf' | 'rest' | 'rests'>
   readonly vouching: Pick<Vouching, 'review'>
   readonly flaps: Pick<LinkFlaps, 'cut' | 'cutBriefly' | 'restored'>
   readonly schedule: Pick<WriteSchedule, 'forget'>
   readonly dueTimes: Pick<DueTimes, 'dueAt'>
   readonly work: Pick<NodeWork, 'running'>
   readonly writes: Pick<MemberWrites, 'write'>
+}
+
+/** A member's Node, as far as it is known, at this moment. */
+interface Look {
+  readonly node: NodeView | undefined
+  readonly now: number
+}
+
+interface Wanted extends Look {
+  readonly desired: DesiredMarks
 }
 
 /** Compares one member with what is decided about it. */
@@ -33,29 +44,47 @@ export class MemberReview {
 
   /** Start the write about one member if it is due. @returns when to review it again */
   review(state: ZoneState, index: number, now: number): number {
-    const { authority, known, work } = this.#seams
+    const { authority, known } = this.#seams
     const { name } = state.roster.members[index]!
     const desired = authority.desired(state, index)
-    const node = known.nodeOf(name, desired)
     const isVouchedFor =
       isVouched(state.vouching, index) && desiredMarksFor(state, index) === 'vouched'
-    const youngUntil = desired === 'vouched' ? authority.youngUntil(state, index) : -Infinity
-    const isYoung = now < youngUntil
-    const leaseAt = isVouchedFor ? this.#seams.vouching.review(state, name, node) : Infinity
-    const noticedAt = isVouchedFor ? authority.noticedAt(state, index) : -Infinity
-    const vouchAt = now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
+    const isPlain = desired === 'healthy' && !isVouchedFor
+    // In a large zone that is nearly all members in nearly all reviews.
+    if (isPlain && known.rests(name)) return Infinity
+    const node = known.nodeOf(name, desired)
+    const vouchAt = isVouchedFor ? this.#reviewVouching(state, index, { node, now }) : Infinity
+    const marksAt = this.#reviewMarks(state, index, { desired, node, now })
+    if (isPlain && marksAt === undefined && node === undefined) known.rest(name)
+    return Math.min(vouchAt, marksAt ?? Infinity)
+  }
+
+  /** Renew the Lease of a member that is vouched for, if that is due. @returns when to review it again */
+  #reviewVouching(state: ZoneState, index: number, { node, now }: Look): number {
+    const { name } = state.roster.members[index]!
+    const leaseAt = this.#seams.vouching.review(state, name, node)
+    const noticedAt = this.#seams.authority.noticedAt(state, index)
+    return now < noticedAt ? Math.min(leaseAt, noticedAt) : leaseAt
+  }
+
+  /** @returns when to review the marks again, +Infinity for never; undefined where they are as they should be */
+  #reviewMarks(state: ZoneState, index: number, look: Wanted): number | undefined {
+    const { authority, known, work, schedule } = this.#seams
+    const { desired, node, now } = look
+    const { name } = state.roster.members[index]!
+    const isYoung = desired === 'vouched' && now < authority.youngUntil(state, index)
     const heldUntil = this.#noteLink(state, index, { link: desired, now })
-    known.follow(state, index, { desired, node })
-    if (work.running.has(name)) return vouchAt
+    known.follow(state, index, look)
+    if (work.running.has(name)) return Infinity
     if (!known.isDue(name, { desired, node, isYoung })) {
-      this.#seams.schedule.forget(name)
-      return vouchAt
+      schedule.forget(name)
+      return undefined
     }
     const notBefore = node === undefined || carriesCutMarks(node) ? heldUntil : -Infinity
     const dueAt = this.#seams.dueTimes.dueAt(state, name, { desired, notBefore, now })
-    if (dueAt > now) return Math.min(vouchAt, dueAt)
+    if (dueAt > now) return dueAt
     work.running.start(name, this.#seams.writes.write(name, desired))
-    return vouchAt
+    return Infinity
   }
 
   /** Count cuts of the cloud link; every agent does, whoever writes. @returns until when the marks of a restored link stay */

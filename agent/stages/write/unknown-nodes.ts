@@ -51,6 +51,8 @@ export class UnknownNodes {
   /** Not before this time is it checked whether a read is due. */
   readonly #askAt = new Map<string, number>()
   readonly #undecidedSince = new Map<string, number>()
+  /** Healthy nodes about which nothing is to be done before it is time to ask about them. */
+  readonly #resting = new Set<string>()
   #look: Look = { now: 0, size: 0, isFirst: () => false }
   #left = 0
 
@@ -72,12 +74,23 @@ export class UnknownNodes {
   /** What the node should look like now. @returns whether that moved, so that what was known of it may be over */
   note(node: string, desired: DesiredMarks): boolean {
     const before = this.#desired.get(node)
+    if (desired !== 'healthy') this.#resting.delete(node)
     if (before !== undefined || desired !== 'keep') this.#noteDoubt(node, desired)
     if (desired === 'keep' || before === desired) return false
     this.#desired.set(node, desired)
     if (before === undefined && desired === 'healthy') return false
     this.#moved.set(node, this.#look.now)
     return true
+  }
+
+  /** This look found nothing to do about a healthy node: the next ones leave it out until it is time to ask about it. */
+  rest(node: string): void {
+    this.#resting.add(node)
+  }
+
+  /** Whether there is nothing to do about this node, if it is healthy now. */
+  rests(node: string): boolean {
+    return this.#resting.has(node) && this.#look.now < (this.#askAt.get(node) ?? -Infinity)
   }
 
   /** It was read and is as it should be: from now on it counts as always healthy. */
@@ -124,6 +137,7 @@ export class UnknownNodes {
     keepOnly(this.#lateUntil, isKept)
     keepOnly(this.#askAt, isKept)
     keepOnly(this.#undecidedSince, isKept)
+    keepOnly(this.#resting, isKept)
   }
 
   #noteDoubt(node: string, desired: DesiredMarks): void {

@@ -139,3 +139,50 @@ t.test('who left is forgotten', async t => {
   t.equal(unknown.askAt(), Infinity)
   t.ok(unknown.note('n2', 'dead'), 'it is new')
 })
+
+t.test('who rests does so until it is time to ask, or until it was not healthy', async t => {
+  const { unknown, begin } = make()
+  begin(0)
+  t.notOk(unknown.rests('n2'), 'nobody said so')
+  unknown.rest('n2')
+  t.notOk(unknown.rests('n2'), 'it is time to ask')
+  unknown.note('n2', 'healthy')
+  t.notOk(unknown.mustLook('n2', 'healthy'))
+  t.ok(unknown.rests('n2'))
+  begin(1.2 * HOUR_MS)
+  t.ok(unknown.rests('n2'))
+  begin(2.8 * HOUR_MS)
+  t.notOk(unknown.rests('n2'), 'two hours later it is time again')
+  for (const doubt of ['keep', 'dead', 'vouched'] as const) {
+    const [node, later] = [`n-${doubt}`, HOUR_MS]
+    begin(0)
+    unknown.note(node, 'healthy')
+    unknown.mustLook(node, 'healthy')
+    unknown.rest(node)
+    t.ok(unknown.rests(node))
+    begin(later)
+    unknown.note(node, doubt)
+    begin(later + 1_000)
+    unknown.note(node, 'healthy')
+    t.notOk(unknown.rests(node), doubt)
+  }
+  begin(0)
+  unknown.note('gone', 'healthy')
+  unknown.mustLook('gone', 'healthy')
+  unknown.rest('gone')
+  unknown.keepOnly(node => node !== 'gone')
+  t.notOk(unknown.rests('gone'))
+})
+
+t.test('whom a look had no room for does not rest', async t => {
+  const { unknown, begin } = make()
+  begin(0, 100)
+  for (let n = 0; n < 100; n++) {
+    unknown.note(`n${n}`, 'healthy')
+    unknown.mustLook(`n${n}`, 'healthy')
+    unknown.rest(`n${n}`)
+  }
+  t.notOk(unknown.isCaughtUp)
+  t.ok(unknown.rests('n0'))
+  t.notOk(unknown.rests('n99'))
+})
