@@ -4,6 +4,7 @@ import type { Judgement } from '../../../vote/judgement.js'
 import type { VoteOptions } from '../../../vote/options.js'
 import { VERDICT } from '../../../vote/quorum.js'
 import { firstWriter } from '../../../vote/writer.js'
+import { keepOnly } from '../../keep-only.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { TokenBucket } from './rate-limit.js'
@@ -16,6 +17,8 @@ const ASKS_OF_ALL = 2
 const ASKS_OF_WRITER = 10
 /** For all condemnations together: votes that come and go do not keep a zone asking. */
 const LIMIT = { perSecond: 1, burst: 2 * ASKS_OF_WRITER }
+/** Condemnations of one member that are asked about: one that comes and goes waits for the exchanges. */
+const ABOUT_ONE = { perSecond: 1 / 30, burst: 3 }
 
 interface MajorityCallSeams {
   readonly clock: Clock
@@ -26,11 +29,23 @@ interface MajorityCallSeams {
   readonly askWidely: () => void
 }
 
-/** A condemnation began at this very instant. */
-const isBegun = (judgement: Judgement, now: number): boolean =>
-  judgement.pending.some(
-    (verdict, index) => verdict === VERDICT.unhealthy && judgement.pendingAt[index] === now,
-  )
+/** The latest condemnation of a member. */
+interface Begun {
+  readonly limit: TokenBucket
+  /** `Clock.now`. */
+  readonly at: number
+  readonly isAskedAbout: boolean
+}
+
+/** The condemnations that began at this very instant. */
+const begun = ({ pending, pendingAt }: Judgement, now: number): readonly number[] => {
+  const found: number[] = []
+  const { unhealthy } = VERDICT
+  // Nearly always there is none, and each vote asks.
+  for (let at = pending.indexOf(unhealthy); at >= 0; at = pending.indexOf(unhealthy, at + 1))
+    if (pendingAt[at] === now) found.push(at)
+  return found
+}
 
 /** The condemnations that still wait for their majority. */
 const unbacked = ({ pending, backedAt }: Judgement): readonly number[] =>
@@ -47,6 +62,8 @@ export class MajorityCall {
   readonly #options: VoteOptions & { readonly pushBatchMs: number }
   readonly #seams: MajorityCallSeams
   readonly #limit = new TokenBucket(LIMIT)
+  /** By name. */
+  readonly #begun = new Map<string, Begun>()
   /** `Clock.now` when we ask next. */
   #dueAt = Infinity
   #cancel: () => void = () => undefined
@@ -57,8 +74,22 @@ export class MajorityCall {
   }
 
   /** There was a vote. */
-  review(judgement: Judgement): void {
-    if (isBegun(judgement, this.#seams.clock.now())) this.#plan(this.#options.pushBatchMs)
+  review({ judgement, roster }: Pick<ZoneState, 'judgement' | 'roster'>): void {
+    const now = this.#seams.clock.now()
+    for (const index of begun(judgement, now))
+      if (this.#mayAskAbout(roster, index, now)) this.#plan(this.#options.pushBatchMs)
+  }
+
+  /** A condemnation of this member has just begun. */
+  #mayAskAbout(roster: ZoneState['roster'], index: number, now: number): boolean {
+    const { name } = roster.members[index]!
+    const known = this.#begun.get(name)
+    if (known?.at === now) return known.isAskedAbout
+    if (known === undefined) keepOnly(this.#begun, kept => roster.indexOf(kept) !== undefined)
+    const limit = known?.limit ?? new TokenBucket(ABOUT_ONE)
+    const isAskedAbout = limit.take(now)
+    this.#begun.set(name, { limit, at: now, isAskedAbout })
+    return isAskedAbout
   }
 
   stop(): void {
@@ -88,7 +119,12 @@ export class MajorityCall {
     /** How often it was time to ask about this member. */
     const asks = (index: number): number =>
       1 + Math.round((now - pendingAt[index]! - this.#options.pushBatchMs) / ASK_AGAIN_MS)
-    const waiting = unbacked(state.judgement).filter(index => asks(index) <= ASKS_OF_WRITER)
+    const { members } = state.roster
+    const waiting = unbacked(state.judgement).filter(
+      index =>
+        asks(index) <= ASKS_OF_WRITER &&
+        this.#begun.get(members[index]!.name)?.isAskedAbout === true,
+    )
     const old = waiting.filter(index => asks(index) > ASKS_OF_ALL)
     const isWriter = old.length > 0 && this.#isWriter(state, old)
     if (!isWriter && old.length === waiting.length) return

@@ -214,7 +214,7 @@ class ZoneExchange implements ExchangeStage {
 
   /** What a vote moved changes how we talk, and what we say of ourselves. */
   #afterVote({ changes, state }: VoteOutcome): void {
-    this.#majorityCall.review(state.judgement)
+    this.#majorityCall.review(state)
     this.#engine?.setBurst(changes.burst)
     this.#publishOwnState()
   }
