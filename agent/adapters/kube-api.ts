@@ -11,7 +11,7 @@ import type { WatchOptions } from '../../kube/client/watch-options.js'
 import { microTime } from '../../kube/client/micro-time.js'
 import type { ListFrom } from '../../kube/client/list-pages.js'
 import type { ListRequest, ObjectPage, ResourceClient } from '../../kube/client/resource-client.js'
-import { statusOf, type ResourceType } from '../../kube/client/resource.js'
+import { statusOf, type ObjectName, type ResourceType } from '../../kube/client/resource.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import type { KubePatch, WriteGuard } from '../../kube/client/write.js'
 import {
@@ -104,6 +104,11 @@ const factsOf = ({ node, nodeUid, ...event }: NodeEvent): EventFacts => ({
 
 const stateOf = (from: ListFrom): Pick<ListRequest, 'fromCache'> =>
   from === null ? {} : { fromCache: { known: from } }
+
+interface Renewal {
+  readonly spec: { readonly renewTime: string }
+  readonly isDryRun: boolean
+}
 
 /** Readers know an object in a namespace by its name; a watch removes it by `namespace/name`. */
 const byName = <T>(sink: WatchSink<T>): WatchSink<T> => ({
@@ -221,6 +226,22 @@ class ClientApi implements KubeApi {
     await this.#client.patch(type, { namespace, name: node }, { patch, isDryRun: true }, signal)
   }
 
+  async tryRenewal(node: string, signal: AbortSignal): Promise<void> {
+    const of = { namespace: LEASE_NAMESPACE, name: node }
+    await this.#renew(of, { spec: { renewTime: this.#renewTime() }, isDryRun: true }, signal)
+  }
+
+  #renewTime(): string {
+    return microTime(this.serverTime() ?? this.#seams.clock.wall())
+  }
+
+  async #renew(of: ObjectName, { spec, isDryRun }: Renewal, signal: AbortSignal): Promise<void> {
+    const patch = { type: 'merge', body: { spec } } as const
+    const { renewTime } = await this.#client.patch(LEASES, of, { patch, isDryRun }, signal)
+    if (renewTime !== spec.renewTime)
+      throw new KubeUnreachableError(`PATCH Lease ${of.name}`, 'the answer is of an earlier time')
+  }
+
   getLease(node: string, signal: AbortSignal): Promise<LeaseView> {
     return this.#client.get(LEASES, { namespace: LEASE_NAMESPACE, name: node }, signal)
   }
@@ -237,11 +258,10 @@ class ClientApi implements KubeApi {
 
   async renewAgentLease(lease: AgentLease, signal: AbortSignal): Promise<void> {
     const { namespace, name, holder, durationSeconds } = lease
-    const renewTime = microTime(this.serverTime() ?? this.#seams.clock.wall())
+    const renewTime = this.#renewTime()
     const spec = { holderIdentity: holder, leaseDurationSeconds: durationSeconds, renewTime }
-    const patch = { type: 'merge', body: { spec } } as const
     try {
-      await this.#client.patch(LEASES, { namespace, name }, { patch }, signal)
+      await this.#renew({ namespace, name }, { spec, isDryRun: false }, signal)
     } catch (error) {
       if (!(error instanceof KubeStatusError) || error.status !== 404) throw error
       const { group, version } = LEASES
@@ -266,6 +286,10 @@ class ClientApi implements KubeApi {
 
   ping(signal: AbortSignal): Promise<void> {
     return this.#client.ping(signal)
+  }
+
+  reconnect(): void {
+    this.#client.reconnect()
   }
 
   serverTime(): number | undefined {

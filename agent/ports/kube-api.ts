@@ -136,6 +136,11 @@ export interface KubeApi {
   ): Promise<NodeView>
   /** A dry run of `patchNode`, `patchNodeStatus` or `patchLease`: the server checks it and keeps nothing. */
   tryPatch(part: TriedPart, node: string, patch: KubePatch, signal: AbortSignal): Promise<void>
+  /**
+   * A dry run of a renewal of the node's Lease. Rejects with KubeUnreachableError, too, when the answer does not show the
+   * time that was sent: a cache on the node may answer writes from what it kept.
+   */
+  tryRenewal(node: string, signal: AbortSignal): Promise<void>
   /** The node's Lease in kube-node-lease. */
   getLease(node: string, signal: AbortSignal): Promise<LeaseView>
   patchLease(
@@ -146,7 +151,7 @@ export interface KubeApi {
   ): Promise<LeaseView>
   /**
    * Renew a Lease of the agent's own, in a namespace of its own, made where there is none. Through KubeEdge's MetaServer
-   * only a write reaches the cloud; reads are answered from its cache.
+   * only a write reaches the cloud; reads are answered from its cache. Rejects as `tryRenewal` does.
    */
   renewAgentLease(of: AgentLease, signal: AbortSignal): Promise<void>
   /** Where requests go. Rejects with CredentialsError. */
@@ -157,6 +162,8 @@ export interface KubeApi {
    * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
+  /** The next requests open connections, which a load balancer may lead to another apiserver. */
+  reconnect(): void
   /**
    * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.
    * It is never ahead of that clock, and about a second behind. Undefined until an answer had one.

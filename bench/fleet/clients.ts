@@ -70,7 +70,7 @@ const startAgent = async (order: ClientsOrder, plan: ClientPlan): Promise<Client
   const stopping = new AbortController()
   await nodeList.start()
   await identity.start()
-  const ping = makeCloudCheck(options, kube)
+  const ping = makeCloudCheck(options, kube, clock)
   const onChange = (): void => apiBackoff.linkChanged()
   const link = watchCloudLink(options, { clock, random, log, ping, onChange })
   const scheduler = makeCronScheduler(clock, random)

@@ -128,6 +128,11 @@ export class KubeClient {
     }
   }
 
+  /** Close what is idle: the next calls open connections, which may lead to another server. */
+  dropIdle(): void {
+    this.#sender.dropIdle()
+  }
+
   /** Give up all calls and connections; resolves when they are gone. */
   async close(): Promise<void> {
     this.#isClosed = true

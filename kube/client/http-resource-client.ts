@@ -206,9 +206,14 @@ class HttpResourceClient implements ResourceClient {
     const body = bytes.toString('utf8')
     if (status === 200 && body.trim() === 'ok') return
     const said = answerError('GET /livez', { status, phrase, retryAfterMs: undefined, body })
-    if (isAnsweredByCloud(said)) return
+    // A cache on the node says that there were too many requests, too.
+    if (isAnsweredByCloud(said) && status !== 429) return
     const message = status >= 500 ? 'not alive' : 'not what a kube-apiserver answers'
     throw new KubeStatusError('GET /livez', { status, reason: phrase, message })
+  }
+
+  reconnect(): void {
+    this.#client.dropIdle()
   }
 
   serverTime(): number | undefined {

@@ -112,6 +112,8 @@ export interface ResourceClient {
    * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
+  /** The next requests open connections, which a load balancer may lead to another apiserver. */
+  reconnect(): void
   /**
    * The earliest that the apiserver's clock can show now, in epoch ms: the `Date` of its newest response and the
    * time since. Never ahead of that clock, and about a second behind. Undefined before the first response with a

@@ -182,6 +182,7 @@ export class FakeWatches implements KubeApi {
   patchNode = never
   patchNodeStatus = never
   tryPatch = never
+  tryRenewal = never
   /** Selectors that the row of the own Node matches for now. */
   get facts(): readonly string[] {
     return this.members
@@ -199,5 +200,6 @@ export class FakeWatches implements KubeApi {
   }
 
   ping = never
+  reconnect = never
   close = async (): Promise<void> => undefined
 }

@@ -253,10 +253,10 @@ t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t =
   ])[] = [
     ['it is well'],
     ['unwell, and serves', refusal(500)],
-    ['unwell, and has no such Lease', refusal(500), refusal(404)],
     ['unwell, and cannot read', refusal(500), refusal(503), refusal(500)],
     ['unwell, then silent', refusal(500), silence, refusal(500)],
-    ['silent: nothing else is asked', silence, undefined, silence],
+    ['cut off there, and serves', silence],
+    ['silent', silence, silence, silence],
   ]
   for (const [what, ping, lease, want] of rows) {
     const asked: string[] = []
@@ -268,10 +268,12 @@ t.test('FA11: an apiserver that is unwell is asked for the own Lease', async t =
         asked.push('Lease')
         if (lease !== undefined) throw lease
       },
+      reconnect: () => void asked.push('reconnect'),
     }
-    const check = makeApiCheck(kube)
+    const check = makeApiCheck({ clock: new FakeClock(), slowMs: 1_500, ...kube })
     const error = await check(new AbortController().signal).catch((thrown: unknown) => thrown)
     t.same(error, want, what)
-    t.strictSame(asked, ping instanceof KubeStatusError ? ['Lease'] : [], what)
+    const leaseAsked = ping === undefined ? [] : ['Lease']
+    t.strictSame(asked, want === undefined ? leaseAsked : ['Lease', 'reconnect'], what)
   }
 })

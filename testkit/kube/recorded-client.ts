@@ -27,6 +27,7 @@ export const recorded = (client: ResourceClient, writes: SeenWrite[]): ResourceC
     watch: (...all) => client.watch(...all),
     update: (...all) => client.update(...all),
     ping: signal => client.ping(signal),
+    reconnect: () => client.reconnect(),
     serverTime: () => client.serverTime(),
     storeTrouble: () => client.storeTrouble(),
     close: () => client.close(),

@@ -55,8 +55,8 @@ export const memberOf = (n: number): Member => ({
 /** There is no Kubernetes here. */
 const nowhere = (): Promise<never> => Promise.reject(new Error('no apiserver'))
 const kube = {
-  ...{ ping: nowhere, getLease: nowhere, tryPatch: nowhere },
-  ...{ renewAgentLease: nowhere, server: nowhere },
+  ...{ ping: nowhere, getLease: nowhere, tryRenewal: nowhere },
+  ...{ renewAgentLease: nowhere, server: nowhere, reconnect: () => undefined },
 }
 const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
 /** Nobody is suspended here. */

@@ -380,6 +380,10 @@ export class FakeCluster {
               ...{ status: 403, reason: 'Forbidden', message, isFromApi: true },
             })
         }),
+      tryRenewal: (name, signal) =>
+        this.#call(caller, { what: `try renewal ${name}`, signal }, () => {
+          this.#read('lease', name)
+        }),
       getLease: (name, signal) =>
         this.#call(caller, { what: `get lease ${name}`, signal }, () =>
           parseLease(this.#read('lease', name)),
@@ -393,6 +397,7 @@ export class FakeCluster {
           this.events.push({ ...event, by: client, at: this.#clock.now() })
         }),
       ping: signal => this.#call(caller, { what: 'ping', signal }, () => undefined),
+      reconnect: () => undefined,
       serverTime: () => caller.served && caller.served.dateMs + clock.now() - caller.served.at,
       close: async () => undefined,
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isAnsweredByCloud } from '../../../core/errors.js'
+import type { Clock } from '../../../core/clock.js'
+import { isAnsweredByCloud, type KubeStatusError } from '../../../core/errors.js'
 import { namesThisHost } from '../../../core/loopback.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { KubeApi } from '../../ports/kube-api.js'
@@ -7,7 +8,18 @@ import { makeApiCheck } from './cloud-link.js'
 
 type CheckOptions = Pick<
   AgentOptions,
-  'cloudCheck' | 'cloudCheckFailures' | 'cloudCheckPeriodMs' | 'namespace' | 'nodeName'
+  | 'cloudCheck'
+  | 'cloudCheckFailures'
+  | 'cloudCheckPeriodMs'
+  | 'cloudCheckTimeoutMs'
+  | 'namespace'
+  | 'nodeName'
+>
+
+/** What the check needs of the API. */
+export type CheckedApi = Pick<
+  KubeApi,
+  'getLease' | 'ping' | 'reconnect' | 'renewAgentLease' | 'server' | 'tryRenewal'
 >
 
 /** One round trip; rejects when the cloud did not answer. */
@@ -20,7 +32,8 @@ const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
 /** A refusal or a conflict is an answer of the cloud, too; that there were too many requests, an edge's own API says as well. */
-const isAnswer = (error: unknown): boolean => isAnsweredByCloud(error) && error.status !== 429
+const isAnswer = (error: unknown): error is KubeStatusError =>
+  isAnsweredByCloud(error) && error.status !== 429
 
 const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOptions): Check => {
   const { cloudCheckPeriodMs, cloudCheckFailures, namespace, nodeName } = options
@@ -42,28 +55,35 @@ const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOp
 const mayBeCache = ({ hostname }: URL): boolean =>
   namesThisHost(hostname, 'localhost') || hostname.startsWith('169.254.')
 
-/** Changes nothing. */
-const NOTHING = { type: 'merge', body: {} } as const
+/** As `isAnswer`; of what a cache has not kept it says itself that there is none. */
+const isAnswerPastCache = (error: unknown): boolean => isAnswer(error) && error.status !== 404
 
-const makeLivezCheck = (
-  kube: Pick<KubeApi, 'getLease' | 'ping' | 'server' | 'tryPatch'>,
-  { nodeName }: CheckOptions,
-): Check =>
-  makeApiCheck({
-    ping: signal => kube.ping(signal),
-    // A cache answers reads in the cloud's place, and no writes.
-    askLease: async signal =>
-      mayBeCache(await kube.server())
-        ? kube.tryPatch('lease', nodeName, NOTHING, signal)
-        : kube.getLease(nodeName, signal),
-  })
+/** Rejects unless the own Lease is served, or the apiserver refuses it by its own word. */
+export const makeLeaseCheck =
+  (
+    kube: Pick<KubeApi, 'getLease' | 'server' | 'tryRenewal'>,
+    { nodeName }: Pick<CheckOptions, 'nodeName'>,
+  ): Check =>
+  async signal => {
+    const isPastCache = mayBeCache(await kube.server())
+    try {
+      // A cache answers reads in the cloud's place, and some answer writes from what they kept.
+      if (isPastCache) await kube.tryRenewal(nodeName, signal)
+      else await kube.getLease(nodeName, signal)
+    } catch (error) {
+      if (!(isPastCache ? isAnswerPastCache(error) : isAnsweredByCloud(error))) throw error
+    }
+  }
 
 /** How the cloud is asked for a sign of life, past any cache on this machine. */
-export const makeCloudCheck = (
-  options: CheckOptions,
-  kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server' | 'tryPatch'>,
-): Check => {
-  const livez = makeLivezCheck(kube, options)
+export const makeCloudCheck = (options: CheckOptions, kube: CheckedApi, clock: Clock): Check => {
+  const livez = makeApiCheck({
+    clock,
+    slowMs: options.cloudCheckTimeoutMs / 2,
+    ping: signal => kube.ping(signal),
+    askLease: makeLeaseCheck(kube, options),
+    reconnect: () => kube.reconnect(),
+  })
   const write = makeWriteCheck(kube, options)
   switch (options.cloudCheck) {
     case 'livez':

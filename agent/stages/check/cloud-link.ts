@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
-import { isAnsweredByCloud, KubeStatusError, reasonOf } from '../../../core/errors.js'
+import { reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import { jitter, type Random } from '../../../core/random.js'
 import type { AgentOptions } from '../../options/agent-options.js'
@@ -27,36 +27,45 @@ type CloudLinkOptions = Pick<
 
 /** What is asked of the apiserver. Each rejects unless it was answered as asked. */
 interface Questions {
+  readonly clock: Clock
+  /** `/livez` is slow when it takes longer. */
+  readonly slowMs: number
   readonly ping: (signal: AbortSignal) => Promise<void>
-  /** Something that only a served Lease of the own node brings about. */
-  readonly askLease: (signal: AbortSignal) => Promise<unknown>
-}
-
-/** Whether the apiserver serves the Lease, or refuses it by its own word. */
-const isServed = async (askLease: Questions['askLease'], signal: AbortSignal): Promise<boolean> => {
-  try {
-    await askLease(signal)
-    return true
-  } catch (error) {
-    return isAnsweredByCloud(error)
-  }
+  /** Something that only an apiserver that serves the own node's Lease answers. */
+  readonly askLease: (signal: AbortSignal) => Promise<void>
+  /** The next question goes over a new connection. */
+  readonly reconnect: () => void
 }
 
 /**
- * Makes one round trip at each call. An apiserver that says it is unwell may serve all the same, and what is on the way may
- * keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it. It is asked for
- * at the check's own pace: neither earlier answers nor those to other requests say whether it is served now. Rejects with
- * what was said first.
+ * Asks at each call. An apiserver that says that it is unwell, or takes its time to say so, may serve all the same, and what
+ * is on the way may keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it.
+ * Neither earlier answers nor those to other requests say whether it is served now. Rejects with what became of `/livez`.
  */
 export const makeApiCheck =
-  ({ ping, askLease }: Questions): ((signal: AbortSignal) => Promise<void>) =>
-  async signal => {
+  ({ clock, slowMs, ping, askLease, reconnect }: Questions) =>
+  async (signal: AbortSignal): Promise<void> => {
+    const answered = new AbortController()
+    const pinged = ping(signal).finally(() => answered.abort())
+    const served = async (): Promise<void> => {
+      await sleep(clock, slowMs, answered.signal)
+      const isWell = answered.signal.aborted && (await isFulfilled(pinged))
+      if (!isWell) await askLease(signal)
+    }
     try {
-      await ping(signal)
-    } catch (error) {
-      if (!(error instanceof KubeStatusError) || !(await isServed(askLease, signal))) throw error
+      await Promise.any([pinged, served()])
+    } catch {
+      // Behind a load balancer the connection may lead to the one apiserver that is unwell.
+      reconnect()
+      await pinged
     }
   }
+
+const isFulfilled = (work: Promise<void>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  )
 
 /**
  * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes

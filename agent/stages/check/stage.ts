@@ -9,14 +9,13 @@ import { makePlugins } from '../../../plugins/registry.js'
 import type { PluginSeams, SelfReport } from '../../../plugins/seams.js'
 import type { ApiBackoff } from '../../api-backoff.js'
 import type { AgentOptions } from '../../options/agent-options.js'
-import type { KubeApi } from '../../ports/kube-api.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
 import type { News } from '../../records/table.js'
 import type { OwnNodeResult, VoteOutcome, ZoneRecords, ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
 import { makeChecker, type Checker } from './checker.js'
-import { makeCloudCheck } from './cloud-check.js'
+import { makeCloudCheck, type CheckedApi } from './cloud-check.js'
 import { creditOf } from './credit.js'
 import { KubeletReports, reportOf } from './kubelet-reports.js'
 import { OwnNode } from './own-node.js'
@@ -35,7 +34,7 @@ interface CheckSeams {
   readonly random: Random
   readonly log: Logger
   readonly store: ResultStore
-  readonly kube: Pick<KubeApi, 'getLease' | 'ping' | 'renewAgentLease' | 'server' | 'tryPatch'>
+  readonly kube: CheckedApi
   readonly apiBackoff: ApiBackoff
   readonly probes: ProbeSeams
   readonly loopLag?: LoopLag | undefined
@@ -86,7 +85,7 @@ class ZoneCheck implements CheckStage {
     })
     this.#ownNode = new OwnNode(options, {
       ...{ clock, random, log, http: probes.http },
-      ping: makeCloudCheck(options, kube),
+      ping: makeCloudCheck(options, kube, clock),
       onLink: cloudLink => {
         apiBackoff.linkChanged()
         this.#publish({ cloudLink })

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what the cloud link is judged, also where the node's own API is a cache: KubeEdge's MetaServer.
 import { readFileSync } from 'node:fs'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { ApiBackoff } from '../../../../agent/api-backoff.js'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
@@ -21,7 +23,7 @@ import { seededRandom } from '../../../../testkit/seeded-random.js'
 const { signal } = new AbortController()
 
 const OPTIONS = {
-  ...{ cloudCheckPeriodMs: 10_000, cloudCheckFailures: 2 },
+  ...{ cloudCheckPeriodMs: 10_000, cloudCheckTimeoutMs: 3_000, cloudCheckFailures: 2 },
   ...{ namespace: 'edge-system', nodeName: parseNodeName('e1') },
 } as const
 
@@ -36,29 +38,82 @@ const checkOf = (cloudCheck: 'auto' | 'livez' | 'write', url: string, trouble?: 
   const kube = {
     ping: ask('livez'),
     renewAgentLease: ask('write'),
-    tryPatch: ask('dry run'),
+    tryRenewal: ask('dry run'),
     getLease: ask('own Lease'),
     server: async () => new URL(url),
+    reconnect: () => undefined,
   }
-  return { asked, check: makeCloudCheck({ ...OPTIONS, cloudCheck }, kube) }
+  return { asked, check: makeCloudCheck({ ...OPTIONS, cloudCheck }, kube, new FakeClock()) }
 }
 
 const status = (code: number): Error =>
   new KubeStatusError('PATCH', { status: code, reason: '', message: '', isFromApi: true })
 
-/** The agent's client of an API that answers what is scripted. */
-const startApi = async (t: Test) => {
-  const server = await startScripted()
+/** The agent's client of the API at this address. */
+const startClient = (t: Test, masterUrl: string) => {
   const clock = new FakeClock()
   const seams = { clock, log: recordingLog(), random: seededRandom(1) }
-  const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
-  const api = makeKubeApi(credentials, seams)
-  t.teardown(async () => {
-    await api.close()
-    await server.close()
-  })
-  return { server, api, clock }
+  const api = makeKubeApi(makeCredentials({ masterUrl, environment: {} }, seams), seams)
+  t.teardown(() => api.close())
+  const checkBy = (cloudCheck: 'auto' | 'livez' | 'write') =>
+    makeCloudCheck({ ...OPTIONS, cloudCheck }, api, clock)
+  return { api, clock, checkBy }
 }
+
+/** The same of an API that answers what is scripted. */
+const startApi = async (t: Test) => {
+  const server = await startScripted()
+  t.teardown(() => server.close())
+  return { server, ...startClient(t, server.url) }
+}
+
+interface Question {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Of a PATCH or a POST. */
+  readonly body: { readonly spec?: object }
+}
+
+/** What is said to a question: text, or JSON. */
+type Reply = (question: Question) => { readonly status?: number; readonly body: unknown }
+
+/** The same of an API that answers by what it is asked. `connections` counts those that were opened. */
+const startAnswering = async (t: Test, reply: Reply) => {
+  const asked: string[] = []
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const text = await readText(request)
+    const { pathname: path, searchParams: query } = new URL(request.url!, 'http://x')
+    asked.push(`${request.method} ${path}`)
+    const body = (text === '' ? {} : JSON.parse(text)) as Question['body']
+    const said = reply({ method: request.method!, path, query, body })
+    response.writeHead(said.status ?? 200, { 'content-type': 'application/json' })
+    response.end(typeof said.body === 'string' ? said.body : JSON.stringify(said.body))
+  }
+  const server = http.createServer((request, response) => void handle(request, response))
+  let connections = 0
+  server.on('connection', () => connections++)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(
+    () =>
+      new Promise<void>(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  const { port } = server.address() as AddressInfo
+  const client = startClient(t, `http://127.0.0.1:${port}`)
+  return { asked, connections: () => connections, ...client }
+}
+
+const leaseOf = (spec: object) => ({
+  body: { kind: 'Lease', metadata: { name: 'e1', resourceVersion: '7' }, spec },
+})
+
+const statusBody = (code: number, reason: string) => ({
+  status: code,
+  body: { kind: 'Status', status: 'Failure', code, reason, message: reason },
+})
 
 t.test('auto writes where the API is a MetaServer, and asks /livez elsewhere', async t => {
   const rows = [
@@ -89,35 +144,25 @@ t.test('a cache that answers everything else does not hide that the cloud is awa
 })
 
 t.test("the agent's own Lease is renewed, and made where there is none", async t => {
-  const { server, api } = await startApi(t)
-  t.equal((await api.server()).href, `${server.url}/`)
-  const lease = {
-    ...{ kind: 'Lease', spec: {} },
-    metadata: { name: 'edge-health-e1', uid: 'u', resourceVersion: '1' },
-  }
-  server.script(
-    answer(lease),
-    refusal(404, 'NotFound'),
-    answer(lease, { status: 201 }),
-    refusal(500, ''),
-  )
+  const made: object[] = []
+  let reply: Reply = ({ body }) => leaseOf(body.spec!)
+  const { api, asked } = await startAnswering(t, question => reply(question))
   const of = {
     ...{ namespace: 'edge-system', name: 'edge-health-e1', holder: 'e1', durationSeconds: 40 },
   }
   await api.renewAgentLease(of, signal)
+  reply = ({ method, body }) => {
+    if (method === 'PATCH') return statusBody(404, 'NotFound')
+    made.push(body)
+    return { ...leaseOf(body.spec!), status: 201 }
+  }
   await api.renewAgentLease(of, signal)
-  await t.rejects(api.renewAgentLease(of, signal), /scripted 500/)
+  reply = () => statusBody(500, 'away')
+  await t.rejects(api.renewAgentLease(of, signal), /away/)
   const leases = '/apis/coordination.k8s.io/v1/namespaces/edge-system/leases'
-  t.strictSame(
-    server.asked.map(({ method, path }) => `${method} ${path.split('?')[0]}`),
-    [
-      `PATCH ${leases}/edge-health-e1`,
-      `PATCH ${leases}/edge-health-e1`,
-      `POST ${leases}`,
-      `PATCH ${leases}/edge-health-e1`,
-    ],
-  )
-  t.match(JSON.parse(server.asked[2]!.body), {
+  const one = `PATCH ${leases}/edge-health-e1`
+  t.strictSame(asked, [one, one, `POST ${leases}`, one])
+  t.match(made[0], {
     metadata: { name: 'edge-health-e1', namespace: 'edge-system' },
     spec: { holderIdentity: 'e1', leaseDurationSeconds: 40, renewTime: /000Z$/ },
   })
@@ -126,8 +171,8 @@ t.test("the agent's own Lease is renewed, and made where there is none", async t
 t.test(
   'what a portal, a proxy or another program on the port answers is no word of the cloud',
   async t => {
-    const { server, api } = await startApi(t)
-    const check = makeCloudCheck({ ...OPTIONS, cloudCheck: 'write' }, api)
+    const { server, checkBy } = await startApi(t)
+    const check = checkBy('write')
     const page = { 'content-type': 'text/html' }
     for (const code of [200, 302, 401, 403, 405, 409]) {
       server.script(answer('<html>log in</html>', { status: code, headers: page }))
@@ -141,24 +186,66 @@ t.test(
   },
 )
 
-t.test('behind a cache on this machine a Lease that it kept is no sign of life', async t => {
-  // As SuperEdge's lite-apiserver: reads of objects from what it kept, anything else is refused while the cloud is away.
-  const kept = answer({ kind: 'Lease', metadata: { name: 'e1', resourceVersion: '1' } })
-  const away = answer('dial tcp 10.0.0.1:6443: connect: connection refused', { status: 503 })
-  const rows = [
-    ['cut', away, /livez: 503/],
-    ['the cloud is unwell, and serves', kept, undefined],
-    ['the cloud is unwell, and this account may not', refusal(403, 'Forbidden'), undefined],
-  ] as const
-  for (const [what, toWrites, trouble] of rows) {
-    const { server, api } = await startApi(t)
-    const check = makeCloudCheck({ ...OPTIONS, cloudCheck: 'auto' }, api)
-    server.script(away, toWrites)
-    if (trouble === undefined) await t.resolves(check(signal), what)
-    else await t.rejects(check(signal), trouble, what)
-    t.match(server.asked[1], { method: 'PATCH', body: '{}' }, what)
-    t.equal(server.asked[1]!.query.get('dryRun'), 'All')
+t.test('behind a cache on this machine what it kept is no sign of life', async t => {
+  const kept = leaseOf({ renewTime: '2025-01-01T00:00:00.000000Z' })
+  const refused = 'dial tcp 10.0.0.1:6443: connect: connection refused'
+  const livez = ({ path }: Question): boolean => path === '/livez'
+  const cut: readonly (readonly [what: string, reply: Reply])[] = [
+    // Reads of objects from what it kept, anything else is refused.
+    [
+      "as SuperEdge's lite-apiserver",
+      ({ method }) => (method === 'GET' ? kept : { status: 503, body: refused }),
+    ],
+    // It answers PATCH from what it kept, and says itself what it has not kept.
+    ["as OpenYurt's YurtHub", question => (livez(question) ? statusBody(400, 'BadRequest') : kept)],
+    [
+      '… which has not kept it',
+      question => (livez(question) ? statusBody(400, 'BadRequest') : statusBody(404, 'NotFound')),
+    ],
+    ['that has too much to do', () => statusBody(429, 'TooManyRequests')],
+  ]
+  for (const [what, reply] of cut)
+    for (const cloudCheck of ['auto', 'livez'] as const) {
+      const { checkBy } = await startAnswering(t, reply)
+      await t.rejects(checkBy(cloudCheck)(signal), /livez/, what)
+    }
+  const { checkBy: checkOfCache } = await startAnswering(t, () => kept)
+  await t.rejects(checkOfCache('write')(signal), /earlier time/, 'a renewal, too')
+  const served: readonly (readonly [what: string, reply: Reply])[] = [
+    ['the cloud is unwell, and serves', ({ body }) => leaseOf(body.spec!)],
+    ['… and this account may not', () => statusBody(403, 'Forbidden')],
+  ]
+  for (const [what, reply] of served) {
+    const renewals: Question[] = []
+    const { checkBy } = await startAnswering(t, question => {
+      if (livez(question)) return { status: 500, body: 'not ok' }
+      renewals.push(question)
+      return reply(question)
+    })
+    await t.resolves(checkBy('auto')(signal), what)
+    t.equal(renewals[0]!.query.get('dryRun'), 'All', 'nothing is written')
+    t.equal(renewals[0]!.method, 'PATCH')
   }
+})
+
+t.test('a check that fails lets the next one have a new connection', async t => {
+  // A load balancer leads each new connection to an apiserver that is well.
+  const { checkBy, connections } = await startAnswering(t, () => ({ status: 500, body: 'not ok' }))
+  const check = checkBy('livez')
+  for (const opened of [1, 2, 3]) {
+    await t.rejects(check(signal), /not ok|not alive/)
+    t.equal(connections(), opened)
+  }
+  let isUnwell = true
+  const other = await startAnswering(t, ({ path, body }) => {
+    if (path !== '/livez') return leaseOf(body.spec!)
+    return isUnwell ? { status: 500, body: 'not ok' } : { body: 'ok' }
+  })
+  const otherCheck = other.checkBy('livez')
+  for (let i = 0; i < 3; i++) await otherCheck(signal)
+  isUnwell = false
+  await otherCheck(signal)
+  t.equal(other.connections(), 1, 'one that serves keeps its connection')
 })
 
 t.test(
@@ -213,7 +300,10 @@ t.test('while the apiserver is unwell, the Lease as it is served now decides', a
         states.push(state)
         apiBackoff.linkChanged()
       },
-      ping: makeApiCheck({ ping: () => answerWith(ping), askLease: () => answerWith(lease) }),
+      ping: makeApiCheck({
+        ...{ clock, slowMs: 2_000, reconnect: () => undefined },
+        ...{ ping: () => answerWith(ping), askLease: () => answerWith(lease) },
+      }),
     },
   )
   const stopping = new AbortController()
@@ -251,9 +341,9 @@ t.test('while the apiserver is unwell, the Lease as it is served now decides', a
 t.test("400 is the word of a node's own cache: no apiserver says it to these requests", async t => {
   // OpenYurt's YurtHub, while the cloud is away, to what it has not kept.
   for (const cloudCheck of ['auto', 'livez', 'write'] as const) {
-    const { server, api } = await startApi(t)
+    const { server, checkBy } = await startApi(t)
     server.script(...Array.from({ length: 3 }, () => refusal(400, 'BadRequest')))
-    await t.rejects(makeCloudCheck({ ...OPTIONS, cloudCheck }, api)(signal), /400/, cloudCheck)
+    await t.rejects(checkBy(cloudCheck)(signal), /400/, cloudCheck)
   }
 })
 

@@ -4,8 +4,10 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { makeKubeApi } from '../../../../agent/adapters/kube-api.js'
+import { makeLeaseCheck } from '../../../../agent/stages/check/cloud-check.js'
 import { makeApiCheck } from '../../../../agent/stages/check/cloud-link.js'
 import { KubeStatusError } from '../../../../core/errors.js'
+import { parseNodeName } from '../../../../core/ids.js'
 import { makeCredentials } from '../../../../kube/client/credentials.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
@@ -48,6 +50,8 @@ const LEASE = raw(
   [JSON_TYPE],
 )
 
+const SLOW_MS = 1_500
+
 /** An API that gives each path one answer; undefined hangs. Returns its address and the paths that were asked. */
 const startRaw = async (t: Test, answerTo: (path: string) => Raw | undefined) => {
   const asked: string[] = []
@@ -81,9 +85,17 @@ const startCheck = async (t: Test, livez: Raw | undefined, lease: Raw | undefine
   const credentials = makeCredentials({ masterUrl: server.url, environment: {} }, seams)
   const api = makeKubeApi(credentials, seams)
   t.teardown(() => api.close())
+  const kube = {
+    getLease: (name: string, signal: AbortSignal) => api.getLease(name, signal),
+    tryRenewal: (name: string, signal: AbortSignal) => api.tryRenewal(name, signal),
+    // What has another address is no cache on the node.
+    server: async () => new URL('https://10.96.0.1'),
+  }
   const check = makeApiCheck({
+    ...{ clock, slowMs: SLOW_MS },
     ping: signal => api.ping(signal),
-    askLease: signal => api.getLease('n1', signal),
+    askLease: makeLeaseCheck(kube, { nodeName: parseNodeName('n1') }),
+    reconnect: () => api.reconnect(),
   })
   const { signal } = new AbortController()
   return { ...server, clock, check: () => check(signal) }
@@ -100,8 +112,6 @@ t.test('what the apiserver itself says to /livez is a sign of life', async t => 
     ['401 with a Status', status(401, 'Unauthorized'), ['livez', 'livez']],
     ['403 with a Status', status(403, 'Forbidden'), ['livez', 'livez']],
     ['404 with a Status', status(404, 'Not Found')],
-    ['429 with a Status', status(429, 'Too Many Requests')],
-    ['429 without', TOO_MANY],
     // Nothing tells such a one from an apiserver.
     ['ok by a portal', page('200 OK', 'ok')],
   ]
@@ -169,6 +179,21 @@ t.test('the Lease is read where the API gives it, or refuses it itself', async t
   }
 })
 
+t.test('that there are too many requests leads to the own Lease, which decides', async t => {
+  for (const [what, livez] of [
+    ['with a Status', status(429, 'Too Many Requests')],
+    ['without', TOO_MANY],
+  ] as const) {
+    for (const lease of [LEASE, livez]) {
+      const cloud = await startCheck(t, livez, lease)
+      await t.resolves(cloud.check(), what)
+      t.strictSame(cloud.asked, ['livez', 'Lease'], what)
+    }
+    const cut = await startCheck(t, livez, page('500 no'))
+    await t.rejects(cut.check(), KubeStatusError, what)
+  }
+})
+
 t.test('what has no end is no sign of life', async t => {
   const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
   const rows: readonly (readonly [what: string, livez: Raw | undefined])[] = [
@@ -179,14 +204,22 @@ t.test('what has no end is no sign of life', async t => {
     ['headers without an end', 'HTTP/1.1 200 OK\r\nx: '],
   ]
   for (const [what, livez] of rows) {
-    const { check, asked, clock, sockets } = await startCheck(t, livez, LEASE)
+    const { check, asked, clock, sockets } = await startCheck(t, livez, livez)
     const checked = t.rejects(check(), { code: 'KUBE_UNREACHABLE' }, what)
     while (asked.length === 0) await new Promise(setImmediate)
+    await clock.advance(SLOW_MS)
+    while (asked.length === 1) await new Promise(setImmediate)
     await clock.advance(15_000)
     await checked
-    t.strictSame(asked, ['livez'], `${what}: the Lease is not asked for`)
+    t.strictSame(asked, ['livez', 'Lease'], what)
     for (const socket of sockets) await new Promise(resolve => socket.once('close', resolve))
-    t.equal(sockets.size, 0, `${what}: its connection is closed`)
+    t.equal(sockets.size, 0, `${what}: its connections are closed`)
+    const served = await startCheck(t, livez, LEASE)
+    const isUp = t.resolves(served.check(), `${what}, and the Lease is served`)
+    while (served.asked.length === 0) await new Promise(setImmediate)
+    t.strictSame(served.asked, ['livez'], 'which is asked for when /livez is slow')
+    await served.clock.advance(SLOW_MS)
+    await isUp
   }
 })
 
@@ -199,8 +232,10 @@ t.test('what cannot be read is no sign of life', async t => {
     ['no HTTP', 'SSH-2.0-portal\r\n'],
   ]
   for (const [what, livez] of rows) {
-    const { check, asked } = await startCheck(t, livez, LEASE)
+    const { check, asked } = await startCheck(t, livez, livez)
     await t.rejects(check(), { code: 'KUBE_UNREACHABLE' }, what)
-    t.strictSame(asked, ['livez'], what)
+    t.strictSame(asked, ['livez', 'Lease'], what)
+    const served = await startCheck(t, livez, LEASE)
+    await t.resolves(served.check(), `${what}, and the Lease is served`)
   }
 })
