@@ -8,11 +8,13 @@ import { makeSelfReport, type SelfReporter } from './self-report.js'
 import type { CloudLinkState } from '../../results.js'
 import { watchCloudLink, type CloudLink } from './cloud-link.js'
 import type { AgentOptions } from '../../options/agent-options.js'
+import type { LoopLag } from '../../ports/loop-lag.js'
 
 interface OwnNodeSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly loopLag?: LoopLag | undefined
   readonly http: HttpGet
   /** One round trip; rejects when the apiserver does not answer. */
   readonly ping: (signal: AbortSignal) => Promise<void>
@@ -40,10 +42,13 @@ export class OwnNode {
 
   /** Ask both, beginning with "not known yet". Called again, it forgets what it knew. @returns the link's first state. */
   start(): CloudLinkState {
-    const { clock, random, log, http, ping, onLink, onKubelet } = this.#seams
+    const { clock, random, log, loopLag, http, ping, onLink, onKubelet } = this.#seams
     void this.stop()
     this.#cloudLink = watchCloudLink(this.#options, { clock, random, log, ping, onChange: onLink })
-    this.#selfReport = makeSelfReport(this.#options, { http, clock, log, onChange: onKubelet })
+    this.#selfReport = makeSelfReport(this.#options, {
+      ...{ http, clock, log, loopLag },
+      onChange: onKubelet,
+    })
     return this.#cloudLink.current
   }
 

@@ -6,12 +6,14 @@ import type { Logger } from '../../../core/log.js'
 import { failure, REFUSED, resultOfError, SUCCESS, unknown } from '../../../plugins/outcome.js'
 import type { SelfReport } from '../../../plugins/seams.js'
 import type { CheckOptions } from '../../options/agent-options.js'
+import type { LoopLag } from '../../ports/loop-lag.js'
 
 /** The world as the self-report sees it. */
 export interface SelfReporterSeams {
   readonly http: HttpGet
   readonly clock: Clock
   readonly log: Logger
+  readonly loopLag?: LoopLag | undefined
   readonly onChange: (state: SelfReport) => void
 }
 
@@ -26,6 +28,8 @@ export interface SelfReporter {
 }
 
 const LONGEST_ASK_MS = 3_000
+/** Silence says nothing of the kubelet where this process was late by more than this share of the time. */
+const LATE_SHARE = 0.25
 
 /**
  * Stricter than a peer's view, since others vouch because of it: only 2xx is well. A kubelet that answers but refuses to
@@ -81,17 +85,27 @@ class KubeletReporter implements SelfReporter {
     } while (await sleep(clock, Math.max(0, startedAt + period - clock.now()), signal))
   }
 
-  #ask(): Promise<ProbeResult> {
-    const { http, clock } = this.#seams
+  async #ask(): Promise<ProbeResult> {
+    const { http, clock, loopLag } = this.#seams
     const ms = Math.min(this.#options.selfReportPeriodMs, LONGEST_ASK_MS)
-    return withTimeout(clock, ms, this.#stopping.signal, async signal => {
-      try {
-        const { status } = await http.get({ url: this.#options.selfReportUrl, reuse: true, signal })
-        return resultOfStatus(status)
-      } catch (error) {
-        return resultOfError(error, signal)
-      }
-    })
+    const lag = loopLag?.look()
+    try {
+      return await withTimeout(clock, ms, this.#stopping.signal, async signal => {
+        try {
+          const { status } = await http.get({
+            url: this.#options.selfReportUrl,
+            reuse: true,
+            signal,
+          })
+          return resultOfStatus(status)
+        } catch (error) {
+          const isHeldUp = signal.aborted && (lag?.mostMs ?? 0) > LATE_SHARE * ms
+          return isHeldUp ? unknown('this process was held up') : resultOfError(error, signal)
+        }
+      })
+    } finally {
+      lag?.end()
+    }
   }
 
   #take(found: ProbeResult): void {

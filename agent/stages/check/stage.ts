@@ -84,7 +84,7 @@ class ZoneCheck implements CheckStage {
       callForVotes: name => store.callForVotes.emit(name),
     })
     this.#ownNode = new OwnNode(options, {
-      ...{ clock, random, log, http: probes.http },
+      ...{ clock, random, log, loopLag, http: probes.http },
       ping: makeCloudCheck(options, kube, clock),
       onLink: cloudLink => {
         apiBackoff.linkChanged()

@@ -15,15 +15,30 @@ const options = {
 }
 
 /** A number is a status, `silence` never answers, other text is the code of an error. */
-const world = (first: Scene) => {
+const world = (first: Scene, lag = { mostMs: 0 }) => {
   const clock = new FakeClock(0)
   const asked: (HttpRequest & { at: number })[] = []
   const changes: string[] = []
   const log = recordingLog()
   let scene = first
+  let looks = 0
+  const loopLag = {
+    look: () => {
+      looks++
+      return {
+        get mostMs() {
+          return lag.mostMs
+        },
+        end: () => {
+          looks--
+        },
+      }
+    },
+  }
   const reporter = makeSelfReport(options, {
     clock,
     log,
+    loopLag,
     onChange: state => changes.push(state),
     http: {
       close: () => undefined,
@@ -42,7 +57,7 @@ const world = (first: Scene) => {
     scene = next
     await clock.advance(rounds * 5_000)
   }
-  return { clock, asked, changes, log, reporter, run }
+  return { clock, asked, changes, log, reporter, run, lag, looks: () => looks }
 }
 
 t.test('well at once, and asked every period over a kept connection', async t => {
@@ -156,3 +171,27 @@ t.test('stop aborts what runs, and nothing is reported after it', async t => {
   t.equal(w.reporter.reason, 'not asked yet')
   t.equal(w.clock.waiting, 0)
 })
+
+t.test(
+  'a process that was held up does not take its own silence for that of the kubelet',
+  async t => {
+    const w = world(200)
+    await settle()
+    w.lag.mostMs = 800
+    await w.run('silence', 2)
+    t.equal(w.reporter.state, 'well')
+    t.equal(w.reporter.reason, 'this process was held up')
+    await w.run('silence', 20)
+    t.equal(w.reporter.state, 'unknown', 'nobody knows after a while')
+    w.lag.mostMs = 700
+    await w.run('silence', 3)
+    t.equal(w.reporter.state, 'bad', 'a little late is every process at times')
+    await w.run(200, 1)
+    w.lag.mostMs = 800
+    await w.run(500, 3)
+    t.equal(w.reporter.state, 'bad', 'what the kubelet says counts all the same')
+    await w.reporter.stop()
+    t.strictSame(w.changes, ['well', 'unknown', 'bad', 'well', 'bad'])
+    t.equal(w.looks(), 0, 'each look has ended')
+  },
+)
