@@ -180,8 +180,8 @@ export const MUTANTS = [
     patches: [
       {
         file: 'agent/stages/check/cloud-link.ts',
-        from: 'if (!(error instanceof KubeStatusError) || !(await isServed(askLease, signal))) throw error',
-        to: 'throw error',
+        from: 'await Promise.any([pinged, served()])',
+        to: 'await pinged',
       },
       {
         file: 'agent/stages/write/write-authority.ts',
