@@ -200,6 +200,6 @@ export class FakeWatches implements KubeApi {
   }
 
   ping = never
-  reconnect = never
+  reconnect = (): void => undefined
   close = async (): Promise<void> => undefined
 }
