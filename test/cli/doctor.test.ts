@@ -12,6 +12,7 @@ import type { Finding, Level } from '../../cli/finding.js'
 import { lazyCommands } from '../../cli/lazy-commands.js'
 import { makeCertificate } from '../../sandbox/kubelet-server.js'
 import { kubeconfigText } from '../../sandbox/zone-objects.js'
+import { serveUntilEnd } from '../../testkit/http/serve-until-end.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { runCli } from '../../testkit/run-cli.js'
 import { statusFixture } from '../../testkit/zone/status-fixture.js'
@@ -171,12 +172,7 @@ const serve = async (
     response.end(said[1])
   }
   const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as { port: number }).port
+  return serveUntilEnd(t, server)
 }
 
 const findingsOf = (out: string): readonly Finding[] =>
@@ -300,12 +296,7 @@ t.test('rights are asked of an apiserver that has reviews', async t => {
       response.end(JSON.stringify({ status: { allowed, userInfo } }))
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as { port: number }
+  const port = await serveUntilEnd(t, server)
   const line = `doctor --agent http://127.0.0.1:1 --master-url http://127.0.0.1:${port} -o json`
   const { out } = await runCli(line.split(' '), { parts: { lazyCommands } })
   const rbac = findingsOf(out).find(({ check }) => check === 'rbac')

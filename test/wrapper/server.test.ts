@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { makeCredentials } from '../../kube/client/credentials.js'
 import { systemClock } from '../../core/clock.js'
 import { makeWrapperServer } from '../../wrapper/server.js'
+import { serveUntilEnd } from '../../testkit/http/serve-until-end.js'
 import { testApi } from '../../testkit/kube/api-client.js'
 import { settle } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
@@ -106,11 +107,7 @@ t.test("it has its own user agent, and passes on upstream's warnings", async t =
     if (isWatch) answer.flushHeaders()
     else answer.end('{"metadata":{"resourceVersion":"7"},"items":[]}')
   })
-  const port = await listening(upstream)
-  t.teardown(() => {
-    upstream.closeAllConnections()
-    upstream.close()
-  })
+  const port = await serveUntilEnd(t, upstream)
   const { url } = await startServer(t, `http://127.0.0.1:${port}`)
   const warned = async (path: string): Promise<string | null> => {
     const answer = await fetch(url + path)
@@ -134,11 +131,7 @@ t.test(
       if (url.includes('watch=true')) answer.flushHeaders()
       else answer.end('{"metadata":{"resourceVersion":"7"},"items":[]}')
     })
-    const port = await listening(upstream)
-    t.teardown(() => {
-      upstream.closeAllConnections()
-      upstream.close()
-    })
+    const port = await serveUntilEnd(t, upstream)
     const { url } = await startServer(t, `http://127.0.0.1:${port}`)
     for (const path of ['nodes', 'services', 'endpoints']) await fetch(`${url}/api/v1/${path}`)
     while (asked.length < 10) await settle()

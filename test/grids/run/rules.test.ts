@@ -2,7 +2,6 @@
 // What must hold whatever happens: in which order things come, who else writes, what the apiserver answers, who leads.
 import { writeFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { sleep, systemClock } from '../../../core/clock.js'
@@ -11,6 +10,7 @@ import { shuffle, systemRandom } from '../../../core/random.js'
 import { resolveGridsOptions } from '../../../grids/options/resolve.js'
 import { makeProgram, type GridsProgram } from '../../../grids/run/program.js'
 import { kubeconfigText } from '../../../sandbox/zone-objects.js'
+import { serveUntilEnd } from '../../../testkit/http/serve-until-end.js'
 import { startGridApi } from '../../../testkit/kube/grid-api.js'
 import {
   deploymentGrid,
@@ -195,16 +195,9 @@ const frontOf = async (t: Test, target: string): Promise<Front> => {
     response.on('close', () => upstream.destroy())
     request.pipe(upstream)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise<void>(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
+  const port = await serveUntilEnd(t, server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     refuse: (count, status, headers = {}) => {
       left = count
       answer = { status, headers }

@@ -19,6 +19,7 @@ import {
   type Got,
 } from '../proxy-bed.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
+import { serveUntilEnd } from '../../../testkit/http/serve-until-end.js'
 import { answer, type ScriptedServer } from '../../../testkit/http/scripted-server.js'
 
 t.test("no credential of ours is lent: who comes without one is nobody's", async t => {
@@ -257,9 +258,7 @@ t.test('an upgrade is passed on in both directions', async t => {
     socket.on('error', () => undefined)
   })
   api.on('request', (_request, response) => response.writeHead(403).end('no exec for you'))
-  await new Promise<void>(resolve => api.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => (api.closeAllConnections(), api.close()))
-  const url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await serveUntilEnd(t, api)}`
   const bed = await startProxy(t, { upstream: upstreamAt(url) })
   const raw = connect(bed.port, '127.0.0.1')
   let text = ''

@@ -17,6 +17,7 @@ import { parseNodeName } from '../../../../core/ids.js'
 import { makeCredentials } from '../../../../kube/client/credentials.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
 import { answer, refusal, startScripted } from '../../../../testkit/http/scripted-server.js'
+import { serveUntilEnd } from '../../../../testkit/http/serve-until-end.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
 import { seededRandom } from '../../../../testkit/seeded-random.js'
 
@@ -93,15 +94,7 @@ const startAnswering = async (t: Test, reply: Reply) => {
   const server = http.createServer((request, response) => void handle(request, response))
   let connections = 0
   server.on('connection', () => connections++)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(
-    () =>
-      new Promise<void>(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
-  const { port } = server.address() as AddressInfo
+  const port = await serveUntilEnd(t, server)
   const client = startClient(t, `http://127.0.0.1:${port}`)
   return { asked, connections: () => connections, ...client }
 }
