@@ -137,8 +137,8 @@ export interface KubeApi {
   /** A dry run of `patchNode`, `patchNodeStatus` or `patchLease`: the server checks it and keeps nothing. */
   tryPatch(part: TriedPart, node: string, patch: KubePatch, signal: AbortSignal): Promise<void>
   /**
-   * A dry run of a renewal of the node's Lease. Rejects with KubeUnreachableError, too, when the answer does not show the
-   * time that was sent: a cache on the node may answer writes from what it kept.
+   * A dry run of a renewal of the node's Lease. Also rejects with KubeUnreachableError when the answer does not have the
+   * `renewTime` that was sent: a cache on the node may answer writes with the object as it kept it.
    */
   tryRenewal(node: string, signal: AbortSignal): Promise<void>
   /** The node's Lease in kube-node-lease. */
@@ -162,7 +162,7 @@ export interface KubeApi {
    * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
-  /** The next requests open connections, which a load balancer may lead to another apiserver. */
+  /** Close idle connections: the next requests open new ones, which a load balancer may send to another apiserver. */
   reconnect(): void
   /**
    * What the apiserver's clock shows now, at least, in epoch ms: the `Date` of its newest answer and the time since.

@@ -128,7 +128,7 @@ export class KubeClient {
     }
   }
 
-  /** Close what is idle: the next calls open connections, which may lead to another server. */
+  /** Close idle connections: the next calls open new ones. */
   dropIdle(): void {
     this.#sender.dropIdle()
   }

@@ -112,7 +112,7 @@ export interface ResourceClient {
    * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
-  /** The next requests open connections, which a load balancer may lead to another apiserver. */
+  /** Close idle connections: the next requests open new ones, which a load balancer may send to another apiserver. */
   reconnect(): void
   /**
    * The earliest that the apiserver's clock can show now, in epoch ms: the `Date` of its newest response and the

@@ -55,7 +55,7 @@ const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOp
 const mayBeCache = ({ hostname }: URL): boolean =>
   namesThisHost(hostname, 'localhost') || hostname.startsWith('169.254.')
 
-/** As `isAnswer`; of what a cache has not kept it says itself that there is none. */
+/** As `isAnswer`, but for 404: that is what a cache itself says about an object that it has not kept. */
 const isAnswerPastCache = (error: unknown): boolean => isAnswer(error) && error.status !== 404
 
 /** Rejects unless the own Lease is served, or the apiserver refuses it by its own word. */
@@ -67,7 +67,7 @@ export const makeLeaseCheck =
   async signal => {
     const isPastCache = mayBeCache(await kube.server())
     try {
-      // A cache answers reads in the cloud's place, and some answer writes from what they kept.
+      // Caches answer reads in the cloud's place; some answer writes, too, with the object as they kept it.
       if (isPastCache) await kube.tryRenewal(nodeName, signal)
       else await kube.getLease(nodeName, signal)
     } catch (error) {

@@ -28,7 +28,7 @@ type CloudLinkOptions = Pick<
 /** What is asked of the apiserver. Each rejects unless it was answered as asked. */
 interface Questions {
   readonly clock: Clock
-  /** `/livez` is slow when it takes longer. */
+  /** The Lease is asked for, too, when `/livez` takes longer than this. */
   readonly slowMs: number
   readonly ping: (signal: AbortSignal) => Promise<void>
   /** Something that only an apiserver that serves the own node's Lease answers. */
@@ -36,6 +36,12 @@ interface Questions {
   /** The next question goes over a new connection. */
   readonly reconnect: () => void
 }
+
+const isFulfilled = (work: Promise<void>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  )
 
 /**
  * Asks at each call. An apiserver that says that it is unwell, or takes its time to say so, may serve all the same, and what
@@ -45,11 +51,11 @@ interface Questions {
 export const makeApiCheck =
   ({ clock, slowMs, ping, askLease, reconnect }: Questions) =>
   async (signal: AbortSignal): Promise<void> => {
-    const answered = new AbortController()
-    const pinged = ping(signal).finally(() => answered.abort())
+    const ended = new AbortController()
+    const pinged = ping(signal).finally(() => ended.abort())
     const served = async (): Promise<void> => {
-      await sleep(clock, slowMs, answered.signal)
-      const isWell = answered.signal.aborted && (await isFulfilled(pinged))
+      await sleep(clock, slowMs, ended.signal)
+      const isWell = ended.signal.aborted && (await isFulfilled(pinged))
       if (!isWell) await askLease(signal)
     }
     try {
@@ -60,12 +66,6 @@ export const makeApiCheck =
       await pinged
     }
   }
-
-const isFulfilled = (work: Promise<void>): Promise<boolean> =>
-  work.then(
-    () => true,
-    () => false,
-  )
 
 /**
  * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes

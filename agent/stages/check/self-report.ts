@@ -28,7 +28,7 @@ export interface SelfReporter {
 }
 
 const LONGEST_ASK_MS = 3_000
-/** Silence says nothing of the kubelet where this process was late by more than this share of the time. */
+/** Silence does not count against the kubelet when this process was late by more than this share of the time limit. */
 const LATE_SHARE = 0.25
 
 /**

@@ -17,8 +17,8 @@ const ASKS_OF_ALL = 2
 const ASKS_OF_WRITER = 10
 /** For all condemnations together: votes that come and go do not keep a zone asking. */
 const LIMIT = { perSecond: 1, burst: 2 * ASKS_OF_WRITER }
-/** Condemnations of one member that are asked about: one that comes and goes waits for the exchanges. */
-const ABOUT_ONE = { perSecond: 1 / 30, burst: 3 }
+/** How many condemnations of one member peers are asked about; where they come and go, the votes come with the exchanges. */
+const PER_MEMBER = { perSecond: 1 / 30, burst: 3 }
 
 interface MajorityCallSeams {
   readonly clock: Clock
@@ -30,9 +30,9 @@ interface MajorityCallSeams {
 }
 
 /** The latest condemnation of a member. */
-interface Begun {
+interface LatestCondemnation {
   readonly limit: TokenBucket
-  /** `Clock.now`. */
+  /** `Clock.now` when it began. */
   readonly at: number
   readonly isAskedAbout: boolean
 }
@@ -62,8 +62,8 @@ export class MajorityCall {
   readonly #options: VoteOptions & { readonly pushBatchMs: number }
   readonly #seams: MajorityCallSeams
   readonly #limit = new TokenBucket(LIMIT)
-  /** By name. */
-  readonly #begun = new Map<string, Begun>()
+  /** By the member's name. */
+  readonly #latest = new Map<string, LatestCondemnation>()
   /** `Clock.now` when we ask next. */
   #dueAt = Infinity
   #cancel: () => void = () => undefined
@@ -80,15 +80,15 @@ export class MajorityCall {
       if (this.#mayAskAbout(roster, index, now)) this.#plan(this.#options.pushBatchMs)
   }
 
-  /** A condemnation of this member has just begun. */
+  /** A condemnation of this member began at `now`. */
   #mayAskAbout(roster: ZoneState['roster'], index: number, now: number): boolean {
     const { name } = roster.members[index]!
-    const known = this.#begun.get(name)
+    const known = this.#latest.get(name)
     if (known?.at === now) return known.isAskedAbout
-    if (known === undefined) keepOnly(this.#begun, kept => roster.indexOf(kept) !== undefined)
-    const limit = known?.limit ?? new TokenBucket(ABOUT_ONE)
+    if (known === undefined) keepOnly(this.#latest, kept => roster.indexOf(kept) !== undefined)
+    const limit = known?.limit ?? new TokenBucket(PER_MEMBER)
     const isAskedAbout = limit.take(now)
-    this.#begun.set(name, { limit, at: now, isAskedAbout })
+    this.#latest.set(name, { limit, at: now, isAskedAbout })
     return isAskedAbout
   }
 
@@ -123,7 +123,7 @@ export class MajorityCall {
     const waiting = unbacked(state.judgement).filter(
       index =>
         asks(index) <= ASKS_OF_WRITER &&
-        this.#begun.get(members[index]!.name)?.isAskedAbout === true,
+        this.#latest.get(members[index]!.name)?.isAskedAbout === true,
     )
     const old = waiting.filter(index => asks(index) > ASKS_OF_ALL)
     const isWriter = old.length > 0 && this.#isWriter(state, old)

@@ -13,10 +13,10 @@ const ROUNDS = 4
 const PER_SECOND = 4
 const AT_ONCE = 8
 /**
- * News about one member: it dies, returns and dies, each told twice. Beyond that it is told every half a minute how things
- * stand, so that an observer that turns its vote on and off neither keeps the zone talking nor delays the news about others.
+ * How often news about one member is passed on: a death, a return and a second death, two levels each, then how things stand
+ * once in 30 seconds. So an observer that keeps changing its vote neither keeps the zone talking nor delays news about others.
  */
-const ABOUT_ONE = { perSecond: 1 / 30, burst: 6 }
+const PER_MEMBER = { perSecond: 1 / 30, burst: 6 }
 /** Random draws to find one receiver; some hit members that are down. */
 const TRIES = 8
 
@@ -33,7 +33,7 @@ export class Rumour {
   readonly #limit = new TokenBucket({ perSecond: PER_SECOND, burst: AT_ONCE })
   /** What was last told of each member. */
   #agreed!: Uint8Array
-  #aboutOne!: RateLimit
+  #perMember!: RateLimit
   #rounds = 0
 
   constructor(context: ExchangeContext) {
@@ -45,7 +45,7 @@ export class Rumour {
   reset(): void {
     const { size } = this.#context.membership.table
     this.#agreed = Uint8Array.from({ length: size }, (_, target) => this.#levelOf(target))
-    this.#aboutOne = new RateLimit(size, ABOUT_ONE)
+    this.#perMember = new RateLimit(size, PER_MEMBER)
     this.#rounds = 0
   }
 
@@ -88,7 +88,7 @@ export class Rumour {
     const { now, membership } = this.#context
     for (let target = 0; target < membership.table.size; target++) {
       const level = this.#levelOf(target)
-      if (level === this.#agreed[target] || !this.#aboutOne.take(target, now)) continue
+      if (level === this.#agreed[target] || !this.#perMember.take(target, now)) continue
       this.#agreed[target] = level
       this.#rounds = ROUNDS
     }

@@ -51,7 +51,7 @@ const play = async (isFlipping: boolean) => {
   return { perSecond, other, last }
 }
 
-t.test('an observer that turns its vote on and off keeps no zone talking', async t => {
+t.test('an observer that keeps changing its vote does not keep the zone talking', async t => {
   const calm = await play(false)
   const busy = await play(true)
   const rates = `${busy.perSecond.toFixed(0)} messages a second, ${calm.perSecond.toFixed(0)} without`
