@@ -162,6 +162,7 @@ export class UnknownNodes {
     this.#askAt.set(node, isLate ? now + jitter(this.#random, againMs, 0.3) : lateUntil)
     if (!isFirst(node)) return false
     this.#ours.add(node)
+    this.#resting.delete(node)
     return true
   }
 }

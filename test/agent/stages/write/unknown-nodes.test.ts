@@ -174,6 +174,26 @@ t.test('who rests does so until it is time to ask, or until it was not healthy',
   t.notOk(unknown.rests('gone'))
 })
 
+t.test('who becomes ours to read rests no more until it was read', async t => {
+  const unknown = new UnknownNodes(seededRandom(1))
+  let isFirst = false
+  const begin = (now: number) => unknown.begin({ now, size: 5, isFirst: () => isFirst })
+  begin(0)
+  unknown.note('n2', 'healthy')
+  t.notOk(unknown.mustLook('n2', 'healthy'))
+  unknown.rest('n2')
+  t.ok(unknown.rests('n2'))
+  // The agent before us in the order has gone.
+  isFirst = true
+  begin(3 * HOUR_MS)
+  t.notOk(unknown.rests('n2'))
+  t.ok(unknown.mustLook('n2', 'healthy'))
+  // The read waits for a majority, and may fail.
+  begin(3 * HOUR_MS + 500)
+  t.notOk(unknown.rests('n2'))
+  t.ok(unknown.mustLook('n2', 'healthy'))
+})
+
 t.test('whom a look had no room for does not rest', async t => {
   const { unknown, begin } = make()
   begin(0, 100)
