@@ -50,7 +50,9 @@ const isFulfilled = (work: Promise<void>): Promise<boolean> =>
  */
 export const makeApiCheck =
   ({ clock, slowMs, ping, askLease, reconnect }: Questions) =>
-  async (signal: AbortSignal): Promise<void> => {
+  async (outer: AbortSignal): Promise<void> => {
+    const over = new AbortController()
+    const signal = AbortSignal.any([outer, over.signal])
     const ended = new AbortController()
     const pinged = ping(signal).finally(() => ended.abort())
     const served = async (): Promise<void> => {
@@ -64,6 +66,8 @@ export const makeApiCheck =
       // Behind a load balancer the connection may lead to the one apiserver that is unwell.
       reconnect()
       await pinged
+    } finally {
+      over.abort(new Error('the other question was answered'))
     }
   }
 

@@ -220,6 +220,12 @@ t.test('what has no end is no sign of life', async t => {
     t.strictSame(served.asked, ['livez'], 'which is asked for when /livez is slow')
     await served.clock.advance(SLOW_MS)
     await isUp
+    while (served.sockets.size > 1) await new Promise(setImmediate)
+    t.equal(
+      served.sockets.size,
+      1,
+      `${what}: /livez is given up, the connection of the Lease is kept`,
+    )
   }
 })
 
