@@ -18,14 +18,21 @@ export const makeLoopLag = (clock: Clock): LoopLag => {
 
   class Look implements LagLook {
     #most = 0
+    #lost = 0
 
     see(ms: number): void {
-      if (ms > NOISE_MS) this.#most = Math.max(this.#most, ms)
+      if (ms <= NOISE_MS) return
+      this.#most = Math.max(this.#most, ms)
+      this.#lost += ms
     }
 
     get mostMs(): number {
       // A delay that just ended may not have reached our own timer yet.
       return Math.max(this.#most, clock.now() - dueAt, 0)
+    }
+
+    get lostMs(): number {
+      return this.#lost + Math.max(0, clock.now() - dueAt)
     }
 
     end(): void {

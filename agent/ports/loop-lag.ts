@@ -10,6 +10,8 @@ export interface LoopLag {
 export interface LagLook {
   /** The longest delay of the event loop since it began, in milliseconds. */
   readonly mostMs: number
+  /** All delays together, in milliseconds. */
+  readonly lostMs: number
   /** May be called twice. */
   end(): void
 }

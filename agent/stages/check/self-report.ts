@@ -28,8 +28,9 @@ export interface SelfReporter {
 }
 
 const LONGEST_ASK_MS = 3_000
-/** Silence does not count against the kubelet when this process was late by more than this share of the time limit. */
-const LATE_SHARE = 0.25
+/** Silence does not count against the kubelet when this process was held up for more than this share of the time. */
+const HELD_UP_SHARE = 0.5
+const HELD_UP = 'this process was held up'
 
 /**
  * Stricter than a peer's view, since others vouch because of it: only 2xx is well. A kubelet that answers but refuses to
@@ -89,6 +90,7 @@ class KubeletReporter implements SelfReporter {
     const { http, clock, loopLag } = this.#seams
     const ms = Math.min(this.#options.selfReportPeriodMs, LONGEST_ASK_MS)
     const lag = loopLag?.look()
+    const startedAt = clock.now()
     try {
       return await withTimeout(clock, ms, this.#stopping.signal, async signal => {
         try {
@@ -99,8 +101,8 @@ class KubeletReporter implements SelfReporter {
           })
           return resultOfStatus(status)
         } catch (error) {
-          const isHeldUp = signal.aborted && (lag?.mostMs ?? 0) > LATE_SHARE * ms
-          return isHeldUp ? unknown('this process was held up') : resultOfError(error, signal)
+          const isHeldUp = (lag?.lostMs ?? 0) > HELD_UP_SHARE * (clock.now() - startedAt)
+          return signal.aborted && isHeldUp ? unknown(HELD_UP) : resultOfError(error, signal)
         }
       })
     } finally {
@@ -129,7 +131,8 @@ class KubeletReporter implements SelfReporter {
         this.#unknowns++
         if (this.#unknowns >= limit) {
           this.#failures = 0
-          this.#move('unknown')
+          // A kubelet that was seen to be bad is well again when it answers, not when we are slow.
+          if (this.#state !== 'bad' || result.reason !== HELD_UP) this.#move('unknown')
         }
         break
     }

@@ -540,11 +540,13 @@ t.test('loop lag: what delayed our timer is seen, before and after it fired', t 
   now += 150
   tick?.()
   t.equal(first.mostMs, 800)
+  t.equal(first.lostMs, 850, 'both together')
   t.equal(second.mostMs, 50, 'older delays do not count')
   const third = lag.look()
   now += 110
   tick?.()
   t.equal(third.mostMs, 0, 'small delays are noise')
+  t.equal(third.lostMs, 0)
   for (const look of [first, first, second]) look.end()
   t.not(tick, undefined, 'somebody still looks')
   third.end()

@@ -56,6 +56,7 @@ const world = (script: Script, seed = 1, more: Partial<CheckOptions> = {}) => {
           let isOpen = true
           lag.looks++
           return {
+            lostMs: 0,
             get mostMs() {
               return lag.ms
             },
