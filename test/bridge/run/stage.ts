@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole bridge on real sockets against the embedded Kubernetes API, and simulated edges.
 import { X509Certificate } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { makeSigner } from '../../../bridge/enroll/signer.js'
 import type { BridgeOptions } from '../../../bridge/options/bridge-options.js'
@@ -52,32 +55,39 @@ export const openBridge = async (
   }: { readonly clock?: Clock; readonly random?: Random } = {},
 ) => {
   const user = `bridge-${++bridges}`
-  const folder = t.testdir({
-    [user]: JSON.stringify({
+  // Not `t.testdir`, which removes what another bridge of the same test writes to.
+  const folder = mkdtempSync(join(tmpdir(), 'edge-health-bridge-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
       ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'x' },
       clusters: [{ name: 'x', cluster: { server: cluster.api.url } }],
       users: [{ name: 'x', user: { token: cluster.api.addClient(user) } }],
       contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
     }),
-  })
+  )
   const ports = { hub: await freePort(), enrol: await freePort(), status: await freePort() }
   const log = recordingLog()
   const program = makeProgram(
     {
-      kubeconfig: `${folder}/${user}`,
+      kubeconfig,
       masterUrl: undefined,
       listenAddress: { host: HOST, port: ports.hub },
       enrolAddress: { host: HOST, port: ports.enrol },
       statusAddress: { host: HOST, port: ports.status },
       ...{ advertiseAddresses: [HOST], answerWithinMs: 30_000, identity: user },
-      ...{ vouch: 'zone', stateDir: `${folder}/state-${user}` },
+      ...{ vouch: 'zone', stateDir: join(folder, 'state') },
       ...{ adoptObjectSyncs: false, writeObjectSyncs: false },
       ...{ leaseNamespace: 'edge-system', leaseName: 'edge-health-bridge', logLevel: 'info' },
       ...more,
     },
     { clock, random, log, version: 'test', environment: {} },
   )
-  t.teardown(() => program.stop())
+  t.teardown(async () => {
+    await program.stop()
+    rmSync(folder, { recursive: true })
+  })
   await program.start()
   const fetchText = async (path: string) => {
     const answer = await fetch(`http://${HOST}:${ports.status}${path}`)
