@@ -92,10 +92,14 @@ export class PeerKeys {
     return peer.pair
   }
 
-  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone. */
+  /**
+   * With `prefer`, whether the peer may answer with the zone's key alone: nothing signed came from it for some time, or it
+   * signed that it leaves, so what comes back at its address may be an agent without its keys.
+   */
   mayBeLost(peer: PeerState): boolean {
     const { options, statements, clock } = this.#start
     if (options.identity !== 'prefer' || !statements.hasKeys(peer.index)) return false
+    if (statements.isLeaving(peer.index)) return true
     return clock.now() - statements.signedAt(peer.index) >= options.recordTtlMs * SILENT_SHARE
   }
 

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
+import { FLAG } from '../../../vote/evidence.js'
 import { digestOf, knownOf, type Entry, type KnownStatement } from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
 import type { Taken } from '../../identity/member-statement.js'
@@ -114,6 +115,12 @@ export class Statements {
   /** When this member last showed that its statement holds, by `Clock.now`; −Infinity when it never did. */
   signedAt(index: number): number {
     return this.#members[index]?.latest.madeAt ?? -Infinity
+  }
+
+  /** Whether the last that this member signed is that it leaves. */
+  isLeaving(index: number): boolean {
+    const flags = this.#members[index]?.latest.received?.statement.flags ?? 0
+    return (flags & FLAG.leaving) !== 0
   }
 
   /** Believe this member without its signature, by the zone's key, until it signs again. */

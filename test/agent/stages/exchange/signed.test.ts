@@ -20,6 +20,15 @@ const ageAt = (zone: ExchangeZone, at: number, of: number): number => {
   return zone.clock.now() - engine.table.producedAt[index(of)]!
 }
 
+/** Its agent says that it leaves, and stops. */
+const leave = async (zone: ExchangeZone, n: number): Promise<void> => {
+  const agent = zone.agents[n]!
+  const left = agent.engine.leave()
+  await zone.clock.advance(1_000)
+  await left
+  agent.kill()
+}
+
 for (const size of share(t, [2, 3, 10, 66], 3, 'sizes'))
   t.test(`a zone of ${size} that requires identities hears everybody`, async t => {
     const { zone } = start(size, 'require', size)
@@ -116,11 +125,17 @@ t.test(
 )
 
 t.test('whoever has the key of the zone alone speaks for nobody who has an identity', async t => {
-  for (const mode of ['prefer', 'require'] as const) {
+  for (const [mode, hasLeft] of [
+    ['prefer', false],
+    ['prefer', true],
+    ['require', false],
+    ['require', true],
+  ] as const) {
     const { zone, identities } = start(4, mode)
     await zone.clock.advance(30_000)
-    // The rogue knows the zone's key, and speaks as n3, which is dead. With prefer it does not hold its address.
-    zone.agents[3]!.kill()
+    // The rogue knows the zone's key, and speaks as n3, which is gone. With prefer it does not hold its address.
+    if (hasLeft) await leave(zone, 3)
+    else zone.agents[3]!.kill()
     if (mode === 'prefer')
       for (const { address } of zone.agents.slice(0, 3))
         zone.network.hold(address, memberAt(3).address)
@@ -193,6 +208,38 @@ for (const [mode, sizes] of [
         await zone.stop()
       },
     )
+
+for (const [mode, size] of share(
+  t,
+  [
+    ['off', 2],
+    ['prefer', 3],
+    ['off', 10],
+    ['prefer', 10],
+  ] as const,
+  2,
+  'sizes',
+))
+  t.test(
+    `N=${size}: with prefer a node that said that it leaves counts at once without its keys (${mode})`,
+    async t => {
+      const { zone, identities } = start(size, 'prefer', size)
+      await zone.clock.advance(30_000)
+      await leave(zone, 1)
+      const since = zone.clock.now()
+      zone.start(1, keyless(mode, identities, 1))
+      const others = zone.agents.filter(({ n }) => n !== 1)
+      const isHeard = (): boolean =>
+        others.every(({ n }) => zone.clock.now() - ageAt(zone, n, 1) > since)
+      const ms = await zone.until(isHeard, 60_000)
+      t.ok(ms < 15_000, `heard after ${ms} ms, half of --record-ttl is 30 s`)
+      t.ok(
+        others.every(({ engine, index }) => (engine.table.flags[index(1)]! & FLAG.leaving) === 0),
+        'it leaves no longer',
+      )
+      await zone.stop()
+    },
+  )
 
 for (const size of share(t, [3, 10], 2, 'sizes'))
   t.test(`N=${size}: new keys that one other member knows keep their node from nobody`, async t => {
