@@ -165,7 +165,7 @@ const voteGuards = (
     judgement.verdict[target] === VERDICT.undecided ? upVoices(judgement, evidence, target) : 0,
   )
   if (have < need) guards.push({ kind: 'no-quorum', have, need })
-  const graceAt = graceEndsAt(evidence, target, at.options)
+  const graceAt = graceEndsAt(judgement, evidence, target, at.options)
   if (down > 0 && at.now < graceAt) guards.push({ kind: 'leaving', until: graceAt })
   return guards
 }

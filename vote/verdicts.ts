@@ -7,11 +7,28 @@ import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT, type VerdictCode } from './quorum.js'
 
+/** A new grace begins this many graces after the last one began: who says for ever that it leaves is not spared for ever. */
+const GRACE_EVERY = 2
+
+/** When the grace of a node that announced that it leaves began; −Infinity for others. */
+const graceBeganAt = (
+  { leftAt }: Judgement,
+  { flags, producedAt }: Evidence,
+  target: number,
+  { leaveGraceMs }: VoteOptions,
+): number => {
+  if ((flags[target]! & FLAG.leaving) === 0) return -Infinity
+  const isNew = producedAt[target]! >= leftAt[target]! + GRACE_EVERY * leaveGraceMs
+  return isNew ? producedAt[target]! : leftAt[target]!
+}
+
 /** Until when a node that announced that it leaves is not condemned; −Infinity for others. */
-export const graceEndsAt = (evidence: Evidence, target: number, options: VoteOptions): number =>
-  (evidence.flags[target]! & FLAG.leaving) !== 0
-    ? evidence.producedAt[target]! + options.leaveGraceMs
-    : -Infinity
+export const graceEndsAt = (
+  judgement: Judgement,
+  evidence: Evidence,
+  target: number,
+  options: VoteOptions,
+): number => graceBeganAt(judgement, evidence, target, options) + options.leaveGraceMs
 
 const wantedOf = (
   judgement: Judgement,
@@ -22,7 +39,10 @@ const wantedOf = (
   const ruling = rulingOf(judgement, evidence, target)
   if (ruling === judgement.verdict[target]) return VERDICT.undecided
   if (ruling !== VERDICT.unhealthy) return ruling
-  const graceAt = graceEndsAt(evidence, target, at.deadline.options)
+  const { options } = at.deadline
+  const beganAt = graceBeganAt(judgement, evidence, target, options)
+  judgement.leftAt[target] = Math.max(judgement.leftAt[target]!, beganAt)
+  const graceAt = graceEndsAt(judgement, evidence, target, options)
   noteDeadline(at.deadline, graceAt)
   return at.deadline.now < graceAt ? VERDICT.undecided : ruling
 }
