@@ -200,7 +200,7 @@ class HttpResourceClient implements ResourceClient {
   }
 
   async ping(signal: AbortSignal): Promise<void> {
-    const call = { method: 'GET', path: '/livez', isAnonymous: true } as const
+    const call = { method: 'GET', path: '/livez', isAnonymous: true, isUrgent: true } as const
     const { timeoutMs } = this.#limits
     const { status, phrase, bytes } = await this.#client.anyAnswer(call, timeoutMs, signal)
     const body = bytes.toString('utf8')

@@ -34,6 +34,10 @@ export const makeAgent = (
   return new https.Agent({ ...kept, secureContext, rejectUnauthorized, ...name })
 }
 
+/** Whether the next request would wait until another one ends. */
+export const isBusy = (agent: http.Agent & { readonly totalSocketCount?: number }): boolean =>
+  (agent.totalSocketCount ?? 0) >= agent.maxSockets && Object.keys(agent.freeSockets).length === 0
+
 /** Close the connections that nobody uses. */
 export const dropIdle = (agent: http.Agent): void => {
   for (const sockets of Object.values(agent.freeSockets))

@@ -20,6 +20,8 @@ export interface KubeCall {
   readonly compressed?: boolean
   /** Without credentials, and without anything that the server does not need. */
   readonly isAnonymous?: boolean
+  /** Where all connections are busy, over one more, instead of waiting for one. */
+  readonly isUrgent?: boolean
   /** In the name of its bearer, in place of the client's own credentials. */
   readonly token?: string | undefined
   readonly guard?: WriteGuard | undefined

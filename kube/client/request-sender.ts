@@ -2,7 +2,7 @@
 import type http from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import type { Credentials, Material } from './credentials.js'
-import { dropIdle, makeAgent, retire, type KeptAgent } from './kept-agent.js'
+import { dropIdle, isBusy, makeAgent, retire, type KeptAgent } from './kept-agent.js'
 import {
   openResponse,
   NoAnswerError,
@@ -105,7 +105,7 @@ export class RequestSender {
     material: Material,
     signal: AbortSignal,
   ): Promise<OpenResponse> {
-    const agent = this.#agentFor(material)
+    const agent = this.#agentFor(call, material)
     const sender = { material, agent, userAgent: this.#options.userAgent }
     try {
       return await this.#opened(call, sender, signal)
@@ -128,7 +128,12 @@ export class RequestSender {
     return answer
   }
 
-  #agentFor({ tls }: Material): http.Agent {
+  #agentFor({ isUrgent }: KubeCall, { tls }: Material): http.Agent {
+    const kept = this.#keptFor(tls)
+    return isUrgent === true && isBusy(kept) ? makeAgent(tls, { keepAlive: false }) : kept
+  }
+
+  #keptFor(tls: KeptAgent['tls']): http.Agent {
     if (this.#kept?.tls !== tls || this.#kept === undefined) {
       // Running calls keep their connections until they end; new ones connect with the present TLS material.
       if (this.#kept !== undefined) retire(this.#kept.agent)

@@ -73,6 +73,22 @@ t.test(
   },
 )
 
+t.test('requests without an answer keep no sign of life waiting', async t => {
+  const { server, api } = await startTls(t)
+  const most = 32
+  server.script(...Array.from({ length: most }, (): Step => ({ kind: 'hang' })), healthy, ok)
+  const ended = new AbortController()
+  const hanging = Array.from({ length: most }, () => t.rejects(api.getNode('n1', ended.signal)))
+  await server.request(most - 1)
+  await api.ping(never)
+  t.match(server.asked[most], { path: '/livez' })
+  t.equal(server.asked.length, most + 1)
+  ended.abort(new TimeoutError(1))
+  await Promise.all(hanging)
+  await api.getNode('n1', never)
+  t.equal(server.open, 1, 'its connection was not kept')
+})
+
 t.test('a sign of life costs no token', async t => {
   const { server, api, clock } = await startTls(t)
   const ping = async (...steps: Step[]): Promise<string[]> => {
