@@ -7,18 +7,20 @@ import type { Moment } from './moment.js'
 import type { VoteOptions } from './options.js'
 import { VERDICT, type VerdictCode } from './quorum.js'
 
-/** A new grace begins this many graces after the last one began: who says for ever that it leaves is not spared for ever. */
-const GRACE_EVERY = 2
-
-/** When the grace of a node that announced that it leaves began; −Infinity for others. */
+/**
+ * When the grace of a node that announced that it leaves began; −Infinity for others. Who says so for ever is not spared for
+ * ever: after a grace comes a time without one, long enough to condemn it, since those who are heard speak within
+ * `recordTtlMs`.
+ */
 const graceBeganAt = (
   { leftAt }: Judgement,
   { flags, producedAt }: Evidence,
   target: number,
-  { leaveGraceMs }: VoteOptions,
+  { leaveGraceMs, recordTtlMs, writeHoldMs }: VoteOptions,
 ): number => {
   if ((flags[target]! & FLAG.leaving) === 0) return -Infinity
-  const isNew = producedAt[target]! >= leftAt[target]! + GRACE_EVERY * leaveGraceMs
+  const notBefore = leftAt[target]! + leaveGraceMs + recordTtlMs + writeHoldMs
+  const isNew = producedAt[target]! >= notBefore
   return isNew ? producedAt[target]! : leftAt[target]!
 }
 

@@ -98,6 +98,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     group: 'Vote',
     kind: duration('0ms', '10m'),
     default: '30s',
-    summary: 'a node that said that it leaves is not condemned for this long',
+    summary:
+      'a node that said that it leaves is not condemned for this long; given again only --record-ttl and --write-hold after its end',
   },
 }
