@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/** Smaller numbers are one byte, themselves. */
+export const ONE_BYTE = 0x80
+
 /** Five bytes hold 35 bits: more than anything that we send needs. */
 const MAX_VARINT_BYTES = 5
 
@@ -7,7 +10,7 @@ const MAX_VARINT_BYTES = 5
 export const writeVarint = (out: Uint8Array, at: number, value: number): number => {
   let rest = value
   let place = at
-  while (rest > 0x7f) {
+  while (rest >= ONE_BYTE) {
     out[place++] = (rest % 0x80) | 0x80
     rest = Math.floor(rest / 0x80)
   }
@@ -42,7 +45,7 @@ export class ByteReader {
 
   varint(): number {
     const first = this.byte()
-    if (first < 0x80) return first
+    if (first < ONE_BYTE) return first
     let value = first & 0x7f
     let scale = 0x80
     for (let i = 1; i < MAX_VARINT_BYTES; i++) {

@@ -290,7 +290,9 @@ export class RecordTable implements Evidence {
 
   /** Whether a record of this age counts in the place of one that counts no more. */
   #countsAgain(origin: number, producedAt: number): boolean {
-    return this.#isExpired(this.producedAt[origin]!) && !this.#isExpired(producedAt)
+    const { clock, recordTtlMs } = this.#seams
+    const expiredAt = clock.now() - recordTtlMs
+    return this.producedAt[origin]! <= expiredAt && producedAt > expiredAt
   }
 
   /**

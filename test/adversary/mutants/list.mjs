@@ -207,7 +207,7 @@ export const MUTANTS = [
       },
       {
         file: 'agent/stages/exchange/body-reader.ts',
-        from: '      if (hb <= MAX_HEARTBEAT) hbs[i] = hb\n',
+        from: '      hbs[i] = hb\n',
         to: '      if (hb > MAX_HEARTBEAT) return false\n      hbs[i] = hb\n',
       },
     ],

@@ -372,6 +372,23 @@ t.test('bodies with wrong counts or lengths are refused as a whole', t => {
     ],
   ]
   for (const [why, head, body] of bad) t.equal(reader.read(head, body, 0), undefined, why)
+  const full = makeTable(2)
+  const others = [...Array(10).keys()].filter(origin => origin !== full.self)
+  for (const origin of others) {
+    const flags = origin % 3 === 0 ? FLAG.cloudCut : FLAG.kubeletWell
+    const more = { origin, hb: 1 + origin ** 9, flags, cloudCutAt: -1e6, anyDown: origin % 2 === 0 }
+    const draft = Object.assign(full.makeDraft(), more, { producedAt: clock.now() })
+    draft.down.fill(1)
+    full.merge(draft)
+  }
+  for (const sparse of [false, true]) {
+    const whole = encode(full, sparse)
+    const head = headerFor(full, sparse)
+    t.ok(reader.read(head, whole, clock.now()))
+    for (let end = 0; end < whole.length; end++)
+      if (reader.read(head, whole.subarray(0, end), clock.now()) !== undefined)
+        t.fail(`${end} of ${whole.length} bytes are no body`)
+  }
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 400 }),
