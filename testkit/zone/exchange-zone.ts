@@ -63,6 +63,8 @@ export interface TestAgent {
 }
 
 interface AgentOptions extends Partial<EngineStart> {
+  /** Where it is, if not at the address of its node. */
+  readonly address?: string
   readonly o?: Partial<EngineOptions>
   readonly members?: readonly Member[]
   readonly localUp?: (target: number) => boolean
@@ -91,7 +93,7 @@ export class ExchangeZone {
   }
 
   start(n: number, options: AgentOptions = {}): TestAgent {
-    const { address } = memberAt(n)
+    const { address = memberAt(n).address } = options
     const log = recordingLog()
     const suspected: NodeName[] = []
     const saved: number[] = []

@@ -109,8 +109,8 @@ export class Inbox {
     const { seams, membership, traffic } = this.#context
     seams.onUnknownIdentity(peer.name)
     const isWorthAnswer = membership.mayLackKeys(peer) || membership.lacksOurKeys(peer)
+    if (isWorthAnswer || membership.hasLeft(peer)) this.#onUnsigned(peer)
     if (!isWorthAnswer) return this.#refuse('unsigned', peer)
-    this.#onUnsigned(peer)
     traffic.refuse('unsigned', peer)
     return this.#replies.sealed(request, TYPE.challenge, 0n, { keys: membership.keys })
   }

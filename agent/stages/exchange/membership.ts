@@ -145,6 +145,10 @@ export class Membership {
     return this.#keys.mayBeLost(peer)
   }
 
+  hasLeft(peer: PeerState): boolean {
+    return this.#keys.hasLeft(peer)
+  }
+
   lacksOurKeys(peer: PeerState): boolean {
     return this.#keys.lacksOurs(peer)
   }

@@ -88,7 +88,7 @@ export class MessageReader {
   #hearUnsigned({ origin, producedAt }: RecordDraft): void {
     const { peers, keys, statements, onUnsigned } = this.#start
     const peer = peers[origin]
-    if (peer === undefined || !keys.mayBeLost(peer)) return
+    if (peer === undefined || !(keys.mayBeLost(peer) || keys.hasLeft(peer))) return
     if (producedAt > statements.signedAt(origin) + UNSIGNED_MS) onUnsigned(peer)
   }
 

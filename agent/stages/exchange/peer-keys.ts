@@ -92,20 +92,30 @@ export class PeerKeys {
     return peer.pair
   }
 
-  /**
-   * With `prefer`, whether the peer may answer with the zone's key alone: nothing signed came from it for some time, or it
-   * signed that it leaves, so what comes back at its address may be an agent without its keys.
-   */
+  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone, or it came back as a version without identities. */
   mayBeLost(peer: PeerState): boolean {
+    return this.#isSilent(peer) || (this.hasLeft(peer) && peer.malformedAt > this.#signedAt(peer))
+  }
+
+  /** With `prefer`, whether the peer signed that it leaves: what comes back at its address may be a version without identities. */
+  hasLeft(peer: PeerState): boolean {
+    const { options, statements } = this.#start
+    return options.identity === 'prefer' && statements.isLeaving(peer.index)
+  }
+
+  #isSilent(peer: PeerState): boolean {
     const { options, statements, clock } = this.#start
     if (options.identity !== 'prefer' || !statements.hasKeys(peer.index)) return false
-    if (statements.isLeaving(peer.index)) return true
-    return clock.now() - statements.signedAt(peer.index) >= options.recordTtlMs * SILENT_SHARE
+    return clock.now() - this.#signedAt(peer) >= options.recordTtlMs * SILENT_SHARE
+  }
+
+  #signedAt({ index }: PeerState): number {
+    return this.#start.statements.signedAt(index)
   }
 
   /** Whether the peer lacks our keys although it did not lose its own: what it signed since then came through others. */
   lacksOurs(peer: PeerState): boolean {
-    return this.#start.statements.signedAt(peer.index) > peer.lacksOurKeysAt
+    return this.#signedAt(peer) > peer.lacksOurKeysAt
   }
 
   /**
