@@ -21,6 +21,7 @@ const line = (
 const log = (...lines: string[]): string => lines.map(text => `${text}\n`).join('')
 
 const NODES = '/api/v1/nodes'
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const rows: [what: string, verb: string, uri: string, ask: string][] = [
   ['the first list of ours', 'list', `${NODES}?resourceVersion=0`, 'list of any state'],
   [
@@ -37,6 +38,7 @@ const rows: [what: string, verb: string, uri: string, ask: string][] = [
   ['a sign of life', 'get', '/livez', 'sign of life'],
   ['the own Node', 'get', `${NODES}/a`, 'read'],
   ['its keys', 'patch', `${NODES}/a`, 'write'],
+  ['a renewal that is tried', 'patch', `${LEASES}/a?dryRun=All&fieldManager=x`, 'sign of life'],
   [
     'keys of members',
     'list',
