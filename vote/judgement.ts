@@ -41,8 +41,8 @@ export interface Judgement {
   readonly pendingAt: Float64Array
   /** When the pending verdict first had its component quorum; the hold runs from then. */
   readonly backedAt: Float64Array
-  /** When the last grace of a node that leaves began, while the votes asked for its condemnation; −Infinity if never. */
-  readonly leftAt: Float64Array
+  /** When the last `--leave-grace` of a node that was missed began; −Infinity if never. */
+  readonly graceBeganAt: Float64Array
   /** Places in `CLASSES`, and since when. */
   readonly nodeClass: Uint8Array
   readonly classAt: Float64Array
@@ -86,7 +86,7 @@ export const makeJudgement = (size: number): Judgement => ({
   pending: new Uint8Array(size),
   pendingAt: filled(size, Infinity),
   backedAt: filled(size, Infinity),
-  leftAt: filled(size, -Infinity),
+  graceBeganAt: filled(size, -Infinity),
   nodeClass: new Uint8Array(size),
   classAt: filled(size, -Infinity),
   standing: new Uint8Array(size),
@@ -116,7 +116,7 @@ const KEPT = [
   'pending',
   'pendingAt',
   'backedAt',
-  'leftAt',
+  'graceBeganAt',
   'nodeClass',
   'classAt',
   'contestAt',

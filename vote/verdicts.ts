@@ -12,16 +12,16 @@ import { VERDICT, type VerdictCode } from './quorum.js'
  * ever: after a grace comes a time without one, long enough to condemn it, since those who are heard speak within
  * `recordTtlMs`.
  */
-const graceBeganAt = (
-  { leftAt }: Judgement,
+const graceStartOf = (
+  { graceBeganAt }: Judgement,
   { flags, producedAt }: Evidence,
   target: number,
   { leaveGraceMs, recordTtlMs, writeHoldMs }: VoteOptions,
 ): number => {
   if ((flags[target]! & FLAG.leaving) === 0) return -Infinity
-  const notBefore = leftAt[target]! + leaveGraceMs + recordTtlMs + writeHoldMs
+  const notBefore = graceBeganAt[target]! + leaveGraceMs + recordTtlMs + writeHoldMs
   const isNew = producedAt[target]! >= notBefore
-  return isNew ? producedAt[target]! : leftAt[target]!
+  return isNew ? producedAt[target]! : graceBeganAt[target]!
 }
 
 /** Until when a node that announced that it leaves is not condemned; −Infinity for others. */
@@ -30,7 +30,7 @@ export const graceEndsAt = (
   evidence: Evidence,
   target: number,
   options: VoteOptions,
-): number => graceBeganAt(judgement, evidence, target, options) + options.leaveGraceMs
+): number => graceStartOf(judgement, evidence, target, options) + options.leaveGraceMs
 
 const wantedOf = (
   judgement: Judgement,
@@ -42,8 +42,8 @@ const wantedOf = (
   if (ruling === judgement.verdict[target]) return VERDICT.undecided
   if (ruling !== VERDICT.unhealthy) return ruling
   const { options } = at.deadline
-  const beganAt = graceBeganAt(judgement, evidence, target, options)
-  judgement.leftAt[target] = Math.max(judgement.leftAt[target]!, beganAt)
+  const startsAt = graceStartOf(judgement, evidence, target, options)
+  judgement.graceBeganAt[target] = Math.max(judgement.graceBeganAt[target]!, startsAt)
   const graceAt = graceEndsAt(judgement, evidence, target, options)
   noteDeadline(at.deadline, graceAt)
   return at.deadline.now < graceAt ? VERDICT.undecided : ruling

@@ -174,7 +174,7 @@ export class PeerClient {
    */
   #isKeyless(peer: PeerState, status: number, text: string): boolean {
     const { membership, options } = this.#context
-    if (status === STATUS_OF.malformed) peer.malformedAt = this.#context.now
+    if (status === STATUS_OF.malformed) peer.calledMalformedAt = this.#context.now
     const isLacking = options.identity === 'prefer' && LACKS_OURS.includes(text)
     if (isLacking) peer.lacksOurKeysAt = Math.min(peer.lacksOurKeysAt, this.#context.now)
     return isLacking || (KEYLESS.has(status) && membership.mayLackKeys(peer))

@@ -92,9 +92,14 @@ export class PeerKeys {
     return peer.pair
   }
 
-  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone, or it came back as a version without identities. */
+  /**
+   * With `prefer`, whether the peer may answer with the zone's key alone: nothing signed came from it for long, or it left
+   * and came back as a version without identities.
+   */
   mayBeLost(peer: PeerState): boolean {
-    return this.#isSilent(peer) || (this.hasLeft(peer) && peer.malformedAt > this.#signedAt(peer))
+    return (
+      this.#isSilent(peer) || (this.hasLeft(peer) && peer.calledMalformedAt > this.#signedAt(peer))
+    )
   }
 
   /** With `prefer`, whether the peer signed that it leaves: what comes back at its address may be a version without identities. */
