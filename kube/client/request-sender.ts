@@ -116,7 +116,9 @@ export class RequestSender {
       if (!mayBeRepeated(call)) throw error.cause
     }
     try {
-      return await this.#opened(call, sender, signal)
+      // Others may have taken the places of the connections that are gone.
+      const again = { ...sender, agent: this.#agentFor(call, material) }
+      return await this.#opened(call, again, signal)
     } catch (error) {
       throw error instanceof NoAnswerError ? error.cause : error
     }

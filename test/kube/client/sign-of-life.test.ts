@@ -89,6 +89,23 @@ t.test('requests without an answer keep no sign of life waiting', async t => {
   t.equal(server.open, 1, 'its connection was not kept')
 })
 
+t.test('nor one that has to be sent again', async t => {
+  const { server, api } = await startPlain(t)
+  const most = 31
+  const hang: Step = { kind: 'hang' }
+  server.script(...Array.from({ length: most }, () => hang), ok, { kind: 'reset' }, hang, healthy)
+  const ended = new AbortController()
+  const ask = (): Promise<unknown> => t.rejects(api.getNode('n1', ended.signal))
+  const hanging = Array.from({ length: most }, ask)
+  await server.request(most - 1)
+  await api.getNode('n1', never)
+  const pinged = api.ping(never)
+  hanging.push(ask())
+  await pinged
+  ended.abort(new TimeoutError(1))
+  await Promise.all(hanging)
+})
+
 t.test('a sign of life costs no token', async t => {
   const { server, api, clock } = await startTls(t)
   const ping = async (...steps: Step[]): Promise<string[]> => {
