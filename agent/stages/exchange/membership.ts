@@ -153,8 +153,8 @@ export class Membership {
     return this.#keys.lacksOurs(peer)
   }
 
-  acceptZoneKey(peer: PeerState): boolean {
-    return this.#keys.acceptZoneKey(peer)
+  acceptZoneKey(peer: PeerState, isOldVersion: boolean): boolean {
+    return this.#keys.acceptZoneKey(peer, isOldVersion)
   }
 
   get identities(): ZoneIdentities {

@@ -14,7 +14,9 @@ import { headerNamedBy, isOfPair, open, TYPE, type Opened } from './wire.js'
  * How one request went: done, given up, or worth another one because of what the peer said; `keyless`: whoever is there
  * does not have the keys of the pair, and may have those of the zone.
  */
-type Step = 'done' | 'failed' | 'challenged' | 'other-roster' | 'keyless'
+type Step = 'done' | 'failed' | 'challenged' | 'other-roster' | 'keyless' | 'old-version'
+/** After others the request is made once more. */
+const ENDS: ReadonlySet<Step> = new Set(['done', 'failed', 'keyless', 'old-version'])
 
 /** Answers of a peer that cannot verify the keys of the pair; to a version without identities the message is malformed. */
 const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
@@ -46,6 +48,15 @@ interface Talk {
   readonly batch: Batch
   readonly keys: SigningKeys
   readonly signal: AbortSignal
+  /** The peer has left, and the message before this one was malformed to who is there. */
+  readonly isOldVersion: boolean
+}
+
+/** How a reply was asked for. */
+interface Asked {
+  readonly sentAt: number
+  readonly denseHash: bigint | undefined
+  readonly isOldVersion: boolean
 }
 
 /** Carries our state to peers and takes in what they answer. Never rejects. */
@@ -81,9 +92,11 @@ export class PeerClient {
       this.#failed(peer, 'it has published no identity that we know')
       return false
     }
-    const step = await this.#talk(peer, { batch, keys, signal })
-    if (step !== 'keyless') return step === 'done'
-    return (await this.#talk(peer, { batch, keys: membership.keys, signal })) === 'done'
+    const step = await this.#talk(peer, { batch, keys, signal, isOldVersion: false })
+    if (step !== 'keyless' && step !== 'old-version') return step === 'done'
+    const isOldVersion = step === 'old-version'
+    const talk = { batch, keys: membership.keys, signal, isOldVersion }
+    return (await this.#talk(peer, talk)) === 'done'
   }
 
   #keysToTry(peer: PeerState): SigningKeys | undefined {
@@ -100,7 +113,7 @@ export class PeerClient {
     const reasons = new Set<Step>()
     for (;;) {
       const step = await this.#once(peer, talk)
-      if (step === 'done' || step === 'failed' || step === 'keyless') return step
+      if (ENDS.has(step)) return step
       if (reasons.has(step)) {
         this.#failed(peer, step)
         // It is asking in turn who is here, and may believe the zone's key from then on.
@@ -111,7 +124,8 @@ export class PeerClient {
     }
   }
 
-  async #once(peer: PeerState, { batch, keys, signal }: Talk): Promise<Step> {
+  async #once(peer: PeerState, talk: Talk): Promise<Step> {
+    const { batch, keys, signal, isOldVersion } = talk
     const { membership, traffic, seams, now } = this.#context
     const isPair = keys.primary.isOfPair === true
     const seq = membership.nextSeq(peer)
@@ -130,6 +144,7 @@ export class PeerClient {
     const step = this.#took(peer, message, {
       sentAt,
       denseHash: isSparse ? undefined : batch.hash,
+      isOldVersion,
     })
     if (step === 'done') membership.statements.news.noteDelivered(peer, entries)
     return step
@@ -157,7 +172,8 @@ export class PeerClient {
     }
     if (opened.ok) return 'failed'
     const text = textOf(answer, opened.refusal)
-    if (isPair && this.#isKeyless(peer, answer.status, text)) return 'keyless'
+    const step = isPair ? this.#withoutKeys(peer, answer.status, text) : undefined
+    if (step !== undefined) return step
     if (answer.status === 404 && peer.isSuperEdge) {
       peer.triedV1At = this.#context.now
       return 'failed'
@@ -170,14 +186,18 @@ export class PeerClient {
 
   /**
    * The keys of the pair were refused: whether the zone's key is worth a try. A peer that lacks our keys hears us by that,
-   * whether its answer counts or not: what it signs may reach us through others.
+   * whether its answer counts or not: what it signs may reach us through others. To a version without identities, which may
+   * follow an agent that left, the message is malformed.
    */
-  #isKeyless(peer: PeerState, status: number, text: string): boolean {
+  #withoutKeys(peer: PeerState, status: number, text: string): Step | undefined {
     const { membership, options } = this.#context
-    if (status === STATUS_OF.malformed) peer.calledMalformedAt = this.#context.now
     const isLacking = options.identity === 'prefer' && LACKS_OURS.includes(text)
     if (isLacking) peer.lacksOurKeysAt = Math.min(peer.lacksOurKeysAt, this.#context.now)
+    const isMalformed = status === STATUS_OF.malformed && text === 'malformed'
+    if (isMalformed && membership.hasLeft(peer)) return 'old-version'
     return isLacking || (KEYLESS.has(status) && membership.mayLackKeys(peer))
+      ? 'keyless'
+      : undefined
   }
 
   /** A reply counts only if this peer signed it for this very request. */
@@ -237,13 +257,9 @@ export class PeerClient {
     return isRightType && isOurs ? undefined : 'wrong-reply'
   }
 
-  #took(
-    peer: PeerState,
-    reply: Message,
-    { sentAt, denseHash }: { readonly sentAt: number; readonly denseHash: bigint | undefined },
-  ): Step {
+  #took(peer: PeerState, reply: Message, { sentAt, denseHash, isOldVersion }: Asked): Step {
     const context = this.#context
-    const isBelieved = reply.isOfPair || context.membership.acceptZoneKey(peer)
+    const isBelieved = reply.isOfPair || context.membership.acceptZoneKey(peer, isOldVersion)
     // It was made after our request, however long it took to get here.
     if (isBelieved && context.membership.take(reply, peer, sentAt) === undefined) {
       context.traffic.refuse('malformed', peer)

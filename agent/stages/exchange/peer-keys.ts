@@ -92,26 +92,17 @@ export class PeerKeys {
     return peer.pair
   }
 
-  /**
-   * With `prefer`, whether the peer may answer with the zone's key alone: nothing signed came from it for long, or it left
-   * and came back as a version without identities.
-   */
+  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone. */
   mayBeLost(peer: PeerState): boolean {
-    return (
-      this.#isSilent(peer) || (this.hasLeft(peer) && peer.calledMalformedAt > this.#signedAt(peer))
-    )
+    const { options, statements, clock } = this.#start
+    if (options.identity !== 'prefer' || !statements.hasKeys(peer.index)) return false
+    return clock.now() - this.#signedAt(peer) >= options.recordTtlMs * SILENT_SHARE
   }
 
   /** With `prefer`, whether the peer signed that it leaves: what comes back at its address may be a version without identities. */
   hasLeft(peer: PeerState): boolean {
     const { options, statements } = this.#start
     return options.identity === 'prefer' && statements.isLeaving(peer.index)
-  }
-
-  #isSilent(peer: PeerState): boolean {
-    const { options, statements, clock } = this.#start
-    if (options.identity !== 'prefer' || !statements.hasKeys(peer.index)) return false
-    return clock.now() - this.#signedAt(peer) >= options.recordTtlMs * SILENT_SHARE
   }
 
   #signedAt({ index }: PeerState): number {
@@ -127,10 +118,10 @@ export class PeerKeys {
    * An agent at the peer's address answered with the zone's key. @returns whether that counts: where it may have lost its own
    * keys, the peer is believed by the zone's key until it signs again
    */
-  acceptZoneKey(peer: PeerState): boolean {
+  acceptZoneKey(peer: PeerState, isOldVersion: boolean): boolean {
     const { statements, log } = this.#start
     if (!statements.isSigned(peer.index)) return true
-    if (!this.mayBeLost(peer)) return false
+    if (!this.mayBeLost(peer) && !(isOldVersion && this.hasLeft(peer))) return false
     log.warn('member does not sign: it is believed by the key of the zone', { member: peer.name })
     statements.fallBack(peer.index)
     return true

@@ -80,8 +80,6 @@ export class PeerState {
   provedAt = -Infinity
   /** Since when it has refused messages signed with the keys of the pair, and sent none. Infinity: it accepts them. */
   lacksOurKeysAt = Infinity
-  /** When it last called a message malformed that was signed with the keys of the pair, as versions without identities do. */
-  calledMalformedAt = -Infinity
   /** When the keys of the pair were last tried although they are not used at present. */
   triedPairAt = -Infinity
   /** The id of who signed the last answer from its address, our own id included; undefined before. */

@@ -270,6 +270,10 @@ for (const size of share(t, [4, 10], 1, 'sizes'))
       await zone.clock.advance(30_000)
       const rogues = zone.members.map((_, n) => startRogue(zone, n))
       await leave(zone, 1)
+      // Something else was at its address for a moment, such as a proxy.
+      const unlisten = zone.network.listen(memberAt(1).address, () => refusalAnswer('malformed'))
+      await zone.clock.advance(3_000)
+      unlisten()
       identities.renew(memberAt(1).name)
       zone.start(1, { o: { identity: 'prefer' }, identities: identities.of(memberAt(1).name) })
       const all = [...zone.members.keys()]
