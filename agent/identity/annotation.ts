@@ -26,13 +26,13 @@ export interface PublishedIdentity {
   /** From 1; one more with each change of keys. */
   readonly generation: number
   readonly keys: PublicKeys
-  /** Made with the new keys, so whoever publishes them has them. */
+  /** Made with the new keys: proves that the publisher holds them. */
   readonly signature: Buffer
   /** Made with the keys of the generation before; undefined where those were lost. */
   readonly previousSignature: Buffer | undefined
 }
 
-/** A statement has two bytes for it. */
+/** A statement stores the generation in two bytes. */
 export const MAX_GENERATION = 0xffff
 /** `1`, the generation, two keys, one or two signatures. */
 const MAX_LENGTH = 2 + 6 + 2 * 44 + 2 * 87
@@ -64,7 +64,7 @@ export const writeIdentity = (
   return [VERSION, generation, ...parts.map(part => part.toString('base64url'))].join(' ')
 }
 
-/** Base64url of exactly so many bytes, as `toString` writes it; undefined otherwise. */
+/** Decodes base64url of exactly this many bytes, written as `toString` does; undefined otherwise. */
 const decode = (text: string, bytes: number): Buffer | undefined => {
   const raw = Buffer.from(text, 'base64url')
   return raw.length === bytes && raw.toString('base64url') === text ? raw : undefined
@@ -81,7 +81,7 @@ const parseGeneration = (text: string | undefined): number => {
 }
 
 /**
- * Reads the value of an annotation; nothing of it is proved yet.
+ * Parses the value of an annotation; its signatures are not verified yet.
  * @throws InvalidInputError for anything but `1 GENERATION ED25519 X25519 SIGNATURE [PREVIOUS SIGNATURE]` in base64url.
  */
 export const parseIdentity = (text: string): PublishedIdentity => {

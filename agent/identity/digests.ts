@@ -16,13 +16,13 @@ export interface PeerKnowledge {
  * would take ten times as long with objects.
  */
 export class Digests {
-  /** When the member last showed that it still says so; −Infinity where nothing is known. */
+  /** When the member last proved that its statement still holds; −Infinity where nothing is known. */
   readonly #madeAt: Float64Array
-  /** As `digestOf` says while it is recent. */
+  /** What `digestOf` returns while the statement is recent. */
   readonly #digest: Uint8Array
   /** Quarters of a second since the statement's time. */
   readonly #quarters: Float64Array
-  /** Places whose digest was found to be 0 by age; what is known of them has not changed since. */
+  /** Places whose digest is 0 because of its age, until something new is known of them. */
   readonly #old = new Set<number>()
   /** At most the smallest `madeAt` of all other places. */
   #oldest = Infinity
@@ -43,9 +43,9 @@ export class Digests {
     this.#quarters[place] = known?.progress.quarters ?? 0
   }
 
-  /** `digestOf` for each place. @param now not before that of an earlier call */
+  /** `digestOf` for each place. @param now never earlier than in a previous call */
   bytes(now: number): Buffer {
-    // Also where an age is no number.
+    // Written so that it is also true where an age is NaN.
     if (!(now - this.#oldest <= OLDEST_MS)) this.#findOld(now)
     const out = Buffer.from(this.#digest)
     for (const place of this.#old) out[place] = 0
@@ -64,9 +64,9 @@ export class Digests {
   }
 
   /**
-   * The places of which `newsFor` has anything for a peer with these digests, ascending. It compares as `newsFor` does, without a call for
-   * each place.
-   * @param always listed whatever is known of it
+   * The places about which `newsFor` has news for a peer with these digests, ascending. It compares as `newsFor` does,
+   * without a call for each place.
+   * @param always a place that is listed in any case
    */
   placesOfNews({ seen, now, least }: PeerKnowledge, always?: number): number[] {
     const places: number[] = []

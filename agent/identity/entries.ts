@@ -8,14 +8,14 @@ import { parseStatement, QUARTER_MS, type ReceivedStatement } from './statement.
 export interface KnownStatement {
   readonly received: ReceivedStatement
   readonly progress: Progress
-  /** When the node last showed that it still says so, by `Clock.now` here. */
+  /** When the node last proved that the statement still holds, by `Clock.now` here. */
   readonly madeAt: number
 }
 
 const isKnown = (latest: MemberStatement): latest is MemberStatement & KnownStatement =>
   latest.received !== undefined
 
-/** Undefined before the member's first statement. What it shows changes with what is taken in. */
+/** Undefined before the member's first statement. The result is live: it changes as messages are taken in. */
 export const knownOf = (latest: MemberStatement): KnownStatement | undefined =>
   isKnown(latest) ? latest : undefined
 
@@ -29,11 +29,11 @@ export type Entry =
       readonly kind: 'statement'
       readonly received: ReceivedStatement
       readonly progress: Progress
-      /** Milliseconds since the node last showed that it says so; Infinity when unknown. */
+      /** Milliseconds since the node last proved that the statement holds; Infinity when unknown. */
       readonly age: number
     }
 
-/** What is older has the digest 0: whoever knows no more is sent the whole statement. */
+/** Anything older has the digest 0, so that a peer that knows nothing newer is sent the whole statement. */
 export const OLDEST_MS = 30_000
 /** Times travel as one byte: the quarters since 1970, by the clock of the node, modulo this. */
 const TIME_STEPS = 256
@@ -55,8 +55,8 @@ export const digestOf = (known: KnownStatement | undefined, now: number): number
   known === undefined || now - known.madeAt > OLDEST_MS ? 0 : digestNow(known)
 
 /**
- * By how many quarters one digest is behind ours, negative when ahead; neither is 0. A digest is a remainder: of the times
- * that have it, take the one nearest to ours.
+ * By how many quarters one digest is behind ours, negative when ahead; neither may be 0. A digest is a remainder: of the
+ * times that have it, take the one nearest to ours.
  */
 const behindBy = (digest: number, ours: number): number => {
   const behind = modulo(ours - digest, DIGEST_STEPS)
@@ -64,7 +64,7 @@ const behindBy = (digest: number, ours: number): number => {
 }
 
 /**
- * Whether it is news to a peer that is so many quarters behind: it is behind the statement, or far enough behind in it.
+ * Whether a peer this many quarters behind needs an update: it lacks the statement, or is far enough behind within it.
  * @param quarters since the statement's time
  */
 const isBehind = (behind: number, quarters: number, least: number): boolean =>
@@ -75,7 +75,8 @@ export interface NewsRule {
   /** Quarters by which the peer must be behind within one statement. @default 1 */
   readonly least?: number
   /**
-   * Whether it is the own node. Then no peer is ahead: one that seems to be knows an earlier run, whose clock was another.
+   * Whether the member is this node. Then no peer can be ahead: one that seems to be knows a statement of an earlier run,
+   * which was dated by another clock.
    * @default false
    */
   readonly isOwn?: boolean
@@ -92,7 +93,7 @@ export const newsFor = (
   { least = 1, isOwn = false }: NewsRule = {},
 ): Entry | undefined => {
   const { received, progress, madeAt } = known
-  // A digest that is not 0 stands for something younger than that.
+  // A digest other than 0 means that the peer knows something younger than this.
   if (digest !== 0 && now - madeAt > OLDEST_MS) return undefined
   const { quarters } = progress
   const nearest = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
@@ -106,7 +107,7 @@ export const newsFor = (
   return { kind: 'link', time, link: progress.link! }
 }
 
-/** Quarters since the statement's time for a time that travelled as one byte: of those that fit, the nearest to what is known. */
+/** Turns a time that was sent as one byte into quarters since the statement's time: the match nearest to what is known. */
 export const quartersAt = (known: KnownStatement, time: number): number => {
   const ahead = modulo(time - timeOf(known), TIME_STEPS)
   return known.progress.quarters + (ahead > TIME_STEPS / 2 ? ahead - TIME_STEPS : ahead)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { hash } from 'node:crypto'
 
-/** 80 bits: too many to find, while a record counts, a link whose hash is a given one. */
+/** 80 bits: nobody can find a link with a given hash while a record counts. */
 export const LINK_BYTES = 10
-/** In memory a link is text of so many hexadecimal digits: small, quick to compare, and hashed in a third of the time of bytes. */
+/** In memory a link is a string of hexadecimal digits: small, quick to compare, hashed in a third of the time of bytes. */
 export const LINK_DIGITS = 2 * LINK_BYTES
 
 /** Hashed into every link, so that equal links of two statements are followed by different ones. */
@@ -25,7 +25,7 @@ const before = (salt: string, link: string): string =>
 
 /**
  * The links of one statement: link 0 is its anchor, and each is the hash of the next one. Nobody can compute link i + 1
- * from link i, so whoever is shown link i knows that the node was alive in slot i.
+ * from link i, so link i proves that the node was alive in slot i.
  */
 export class LinkChain {
   readonly #links: Buffer

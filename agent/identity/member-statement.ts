@@ -11,7 +11,7 @@ import {
   type ReceivedStatement,
 } from './statement.js'
 
-/** For how long a node has shown that a statement of its still holds. */
+/** Up to when a node has proved that its statement still holds. */
 export interface Progress {
   /** Quarters of a second since the statement's time. */
   readonly quarters: number
@@ -19,22 +19,22 @@ export interface Progress {
   readonly link: string | undefined
 }
 
-/** What was made of an entry that a peer passed on. */
+/** The outcome of taking in an entry that a peer passed on. */
 export type Taken =
   /** It is newer than what was known. */
   | { readonly kind: 'newer'; readonly isOtherContent: boolean }
   | { readonly kind: 'known' }
-  /** The node's last new epoch is less than 10 s old: this one is taken later, if it is shown again. */
+  /** The node's last new epoch is less than 10 s old: this one is accepted later, if it is sent again. */
   | { readonly kind: 'early' }
   /** Signed with keys that are not known here: the node's annotation has to be read again. */
   | { readonly kind: 'other-generation' }
   /** Not made with the node's keys: the peer that passed it on lies, or was lied to. */
   | { readonly kind: 'forged'; readonly reason: 'signature' | 'link' }
 
-/** A node begins another epoch when it starts and after a suspension, which is not more often than this. */
+/** A node begins another epoch at each start and after each suspension: at most once in this time. */
 const EPOCH_MS = 10_000
 
-/** The newest statement of one member, and until when the member showed that it still says so. */
+/** The newest statement of one member, and up to when the member has proved that it still holds. */
 export class MemberStatement {
   readonly #origin: Origin
   readonly #generation: number
@@ -49,7 +49,7 @@ export class MemberStatement {
   #madeAt = -Infinity
   #equivocations = 0
 
-  /** @param verify proves signatures of the keys that the node published with this generation */
+  /** @param verify verifies signatures made with the keys that the node published with this generation */
   constructor(origin: Origin, generation: number, verify: Verifier) {
     this.#origin = origin
     this.#generation = generation
@@ -64,17 +64,17 @@ export class MemberStatement {
     return this.#progress
   }
 
-  /** When the node last showed that it still says so, by `Clock.now` here; −Infinity when nothing was heard. */
+  /** When the node last proved that the statement holds, by `Clock.now` here; −Infinity when nothing was heard. */
   get madeAt(): number {
     return this.#madeAt
   }
 
-  /** Different statements of one epoch and time: the node's keys are on two machines, or it lies. */
+  /** How often two different statements had the same epoch and time: the node's keys are on two machines, or it lies. */
   get equivocations(): number {
     return this.#equivocations
   }
 
-  /** Whether taking it in costs the proof of a signature, some 110 µs. */
+  /** Whether taking it in requires verifying a signature, some 110 µs. */
   isUnproved({ statement, bytes }: ReceivedStatement): boolean {
     const known = this.#received
     if (statement.generation !== this.#generation) return false
@@ -85,8 +85,9 @@ export class MemberStatement {
   }
 
   /**
-   * Whether it is of another epoch too soon after the last one: then it costs no proof. Two that are further apart by the node's
-   * own clock are no matter of haste: whoever kept earlier epochs could show them one by one to an agent that has just started.
+   * Whether it changes the epoch too soon after the last change; then it is not verified. Epochs that are further apart
+   * by the node's own clock are never too soon: otherwise an attacker who kept statements of earlier epochs could replay
+   * them one by one to an agent that has just started.
    */
   isEarly({ statement }: ReceivedStatement, now: number): boolean {
     const known = this.#received?.statement
@@ -98,7 +99,7 @@ export class MemberStatement {
     )
   }
 
-  /** This agent was suspended: how old the statement is is unknown until the node shows more of it. */
+  /** This agent was suspended: the statement's age is unknown until the node proves a later time. */
   forgetAge(): void {
     this.#clock = new OriginClock()
     this.#madeAt = -Infinity
@@ -106,7 +107,7 @@ export class MemberStatement {
 
   /**
    * Take in a statement and how far its links go.
-   * @param relayedAge milliseconds, as the peer says that passed it on; Infinity when it says nothing
+   * @param relayedAge milliseconds, as reported by the peer that passed it on; Infinity when it reports none
    */
   takeStatement(
     received: ReceivedStatement,

@@ -32,7 +32,7 @@ export interface NodeKeys {
   readonly public: PublicKeys
   /** Ed25519, `SIGNATURE_BYTES`. */
   sign(bytes: Uint8Array): Buffer
-  /** X25519, to agree with. */
+  /** X25519, the private half, for key agreement. */
   readonly agreementKey: KeyObject
   /** What `readNodeKeys` reads: a secret. */
   toJson(): NodeKeysJson
@@ -61,11 +61,11 @@ const publicKeyOf = (crv: Curve, raw: Buffer): KeyObject =>
 export type Verifier = (bytes: Uint8Array, signature: Uint8Array) => boolean
 
 /**
- * Parsed keys that stay in memory: one takes 1.4 KB outside of the heap, and to parse it anew two thirds of the time of a
- * verification, which a large zone needs once per member in a quarter of an hour.
+ * How many parsed keys stay in memory. One takes 1.4 KB outside of the heap. Parsing it again takes two thirds of the
+ * time of a verification, and a large zone needs one verification per member in a quarter of an hour.
  */
 const KEPT_KEYS = 128
-/** By the raw key, the one that was used longest ago first. */
+/** By raw key, the least recently used first. */
 const keptKeys = new Map<Buffer, KeyObject>()
 
 const signingKeyOf = (raw: Buffer): KeyObject => {
@@ -79,14 +79,14 @@ const signingKeyOf = (raw: Buffer): KeyObject => {
   return key
 }
 
-/** Takes any 32 bytes. Who publishes a weak key, of small order, lets anybody sign for it, as if it had published the private one. */
+/** Accepts any 32 bytes. A node that publishes a weak key, of small order, lets anybody sign for it, as if it leaked its key. */
 export const makeVerifier =
   (signing: Buffer): Verifier =>
   (bytes, signature) =>
     signature.length === SIGNATURE_BYTES &&
     verify(undefined, bytes, signingKeyOf(signing), signature)
 
-/** A peer's X25519 key, to agree with. */
+/** A peer's public X25519 key, for key agreement. */
 export const agreementKeyOf = (raw: Buffer): KeyObject => publicKeyOf('X25519', raw)
 
 const build = (json: NodeKeysJson): NodeKeys => {
@@ -102,15 +102,15 @@ const build = (json: NodeKeysJson): NodeKeys => {
   }
 }
 
-/** What stands before the 32 bytes of a private key (RFC 8410, section 7). */
+/** The prefix of the 32 bytes of a private key (RFC 8410, section 7). */
 const PKCS8 = {
   Ed25519: Buffer.from('302e020100300506032b657004220420', 'hex'),
   X25519: Buffer.from('302e020100300506032b656e04220420', 'hex'),
 } as const
 
 /**
- * Any 32 bytes are a private key of these curves. `generateKeyPairSync` of Node.js 20 stands still for ever where garbage is
- * collected while its key is exported: the finished job waits for the lock of the key, which the export holds.
+ * Any 32 bytes are a private key of these curves. `generateKeyPairSync` is not used: in Node.js 20 it deadlocks when
+ * garbage is collected while its key is exported, since the finished job waits for the key's lock, which the export holds.
  */
 const generate = (crv: Curve): KeyPart => {
   const secret = randomBytes(32)
@@ -126,8 +126,9 @@ export const generateNodeKeys = (): NodeKeys =>
   build({ ed25519: generate('Ed25519'), x25519: generate('X25519') })
 
 /**
- * What `toJson` gave.
- * @throws InvalidInputError unless both are whole and each public half belongs to its private one. The error shows no key.
+ * Reads what `toJson` returned.
+ * @throws InvalidInputError unless both keys are complete and each public half belongs to its private one. The error
+ * shows no key.
  */
 export const readNodeKeys = (json: unknown): NodeKeys => {
   const parsed = v.safeParse(schema, json)

@@ -2,16 +2,16 @@
 
 /** How much faster or slower one clock may run than another: 1 ms per second. */
 const DRIFT = 0.001
-/** One moment alone may be a message that was long on its way: its age can be told only by comparing it with another. */
+/** A single moment may come from a message that was long under way: only comparing it with another one tells its age. */
 const ENOUGH_MOMENTS = 2
 
 /**
  * Converts times of one node's clock, which its links prove, to our clock. The two clocks need not agree, only run at
- * nearly the same speed, and a record that was held back on its way is known to be as old as it is. Until the node has
- * proved two different times the age that a relay reports is used, and a later report never makes the record younger.
+ * nearly the same speed. A record that was held back on its way still gets its true age. Until the node has proved two
+ * different times, the age that a relay reports is used; a later report never makes the record younger.
  */
 export class OriginClock {
-  /** Our time minus the node's, in milliseconds: the least that was seen, since nothing arrives before it was sent. */
+  /** Our time minus the node's, in milliseconds: the least seen so far, since nothing arrives before it was sent. */
   #offset = Infinity
   #offsetAt = 0
   #newest = -Infinity
@@ -31,7 +31,7 @@ export class OriginClock {
 
   /**
    * @param time milliseconds of the node's clock, not before the newest that it proved
-   * @param relayedAge milliseconds, as a relay says; Infinity when it says nothing
+   * @param relayedAge milliseconds, as a relay reports; Infinity when it reports none
    * @returns when that was, by `Clock.now` here, at most `now`
    */
   madeAt(time: number, now: number, relayedAge: number): number {

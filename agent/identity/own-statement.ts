@@ -19,13 +19,13 @@ export interface OwnContent extends Pick<
   Statement,
   'flags' | 'membershipHash' | 'down' | 'notLooked' | 'standsInFor'
 > {
-  /** Since when the apiserver is out of reach, by `Clock.now`; read with `FLAG.cloudCut` alone. */
+  /** Since when the apiserver is out of reach, by `Clock.now`; used only with `FLAG.cloudCut`. */
   readonly cutAt: number
 }
 
 interface OwnStatementSeams {
   readonly clock: Clock
-  /** @returns `LINK_BYTES` random bytes, other ones each time */
+  /** @returns `LINK_BYTES` random bytes, new ones each time */
   readonly seed: () => Uint8Array
   /** The next heartbeat of this node's records, above `floor`. */
   readonly nextHeartbeat: (floor: number) => number
@@ -43,7 +43,7 @@ interface OwnIdentity {
 
 export const MAX_EPOCH = 0xffff_ffff
 
-/** What others pass on of this node. */
+/** What others pass on about this node. */
 export interface OwnNews {
   readonly received: ReceivedStatement
   readonly progress: Progress
@@ -55,12 +55,12 @@ export class OwnStatement {
   readonly #seams: OwnStatementSeams
   readonly #verify: Verifier
   readonly #slot: number
-  /** Quarters of a second since 1970 when `Clock.now` was 0, as believed when the epoch began. */
+  /** The time when `Clock.now` was 0, in quarters of a second since 1970, as believed when the epoch began. */
   #base = 0
   /** The newest time that was shown in this epoch. */
   #shown = -1
   #epoch: number
-  /** The largest that others may have computed from a statement. */
+  /** The largest heartbeat that others may have computed from a statement. */
   #heartbeat = 0
   #content: OwnContent
   #statement!: SignedStatement
@@ -80,7 +80,7 @@ export class OwnStatement {
     return this.#epoch
   }
 
-  /** @returns whether it differs from what was said before */
+  /** @returns whether the content differs from what was said before */
   say(content: OwnContent): boolean {
     if (isSame(content, this.#content)) return false
     this.#content = content
@@ -98,7 +98,7 @@ export class OwnStatement {
     return { received, progress: this.#statement.progressAt(quarters) }
   }
 
-  /** Go on with an epoch above all earlier ones: after a start, a suspension, or a statement of another life of this node. */
+  /** Begin an epoch above all earlier ones: after a start, a suspension, or a statement of another run of this node. */
   beginEpoch(): void {
     const { clock, save } = this.#seams
     this.#epoch = Math.min(MAX_EPOCH, this.#epoch + 1)
@@ -109,7 +109,7 @@ export class OwnStatement {
     this.#seal()
   }
 
-  /** Whether it has to be proved before it is known that it changes nothing: it seems to be a later one of ours. */
+  /** Whether its signature must be verified: it seems to be a statement of ours that is not older than the present one. */
   isUnproved(shown: ReceivedStatement): boolean {
     const mine = this.#statement.received
     return (
@@ -120,9 +120,9 @@ export class OwnStatement {
   }
 
   /**
-   * A peer passed on a statement in this node's name. A later one than ours is from another life of this node (an earlier
-   * image of its disk or memory was put back) or from another machine with its keys: then ours goes on above it.
-   * @returns whether it was such a one
+   * A peer passed on a statement in this node's name. One that is newer than ours comes from another run of this node (an
+   * earlier image of its disk or memory was restored) or from another machine with its keys: we go on with a higher epoch.
+   * @returns whether it was newer and validly signed
    */
   refute(shown: ReceivedStatement): boolean {
     if (!this.isUnproved(shown)) return false
@@ -157,7 +157,7 @@ export class OwnStatement {
     this.#statement = new SignedStatement(origin, keys, says, seed())
   }
 
-  /** Above all times that were shown, so the second of two changes within one quarter is dated a quarter ahead. */
+  /** Larger than all times shown before: the second of two changes within one quarter is dated a quarter ahead. */
   #newTime(): number {
     const now = this.#timeNow()
     if (now > this.#shown) return now

@@ -33,7 +33,7 @@ const agree = ({ ownAgreementKey, peerAgreement }: Pair): Buffer | undefined => 
 
 /**
  * The key that signs messages between two nodes, the same at both: HMAC-SHA256 with the zone's shared key over the secret
- * of the two, both ids in order, and the zone. It takes the shared key and one of the two private keys to compute it.
+ * of the two, both ids in order, and the zone. Computing it takes the shared key and one of the two private keys.
  * Undefined where the peer's key gives no secret.
  */
 export const makePairKey = (pair: Pair, shared: SignKey): SignKey | undefined => {

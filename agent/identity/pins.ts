@@ -24,7 +24,7 @@ export interface Look {
   readonly published: PublishedIdentity | undefined
   /** Milliseconds since something signed with the pinned keys last counted; Infinity when nothing ever did. */
   readonly silentMs: number
-  /** Whether the agent at the node's address signs with the pinned keys, as it was asked after its Node showed others. */
+  /** Whether the agent at the node's address signs with the pinned keys; it is asked once its Node shows others. */
   readonly holder: Holder
 }
 
@@ -43,7 +43,7 @@ export type PinDecision =
   | { readonly kind: 'take'; readonly pin: Pin }
   /** The Node has no identity, or none any more. */
   | { readonly kind: 'none' }
-  /** The Node shows other keys, not signed with the pinned ones, or none: take that after so long a silence. */
+  /** The Node shows other keys, not signed with the pinned ones, or none: accept that after `ms` more of silence. */
   | { readonly kind: 'wait'; readonly ms: number }
   /** The same, but ask first whether the agent at the node's address has the pinned keys. */
   | { readonly kind: 'ask' }
@@ -90,7 +90,7 @@ const decideChange = (
 /** Which keys to believe after a look at a member's Node. */
 export const decidePin = (known: Pin | undefined, look: Look, rules: ChangeRules): PinDecision => {
   const { subject, published } = look
-  // A Node that was made again begins without pinned keys.
+  // A recreated Node begins without pinned keys.
   const before = known?.uid === subject.uid ? known : undefined
   if (before !== undefined && published !== undefined && isOf(before, published))
     return { kind: 'keep' }

@@ -15,7 +15,7 @@ const LOG_LINKS = 10
 /** One signed statement, and the links that show for how long it holds. */
 export class SignedStatement {
   readonly received: ReceivedStatement
-  /** Quarters after its time when its links run out. */
+  /** When its links run out, in quarters after its time. */
   readonly quarters: number
   readonly #chain: LinkChain
 

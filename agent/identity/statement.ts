@@ -31,11 +31,11 @@ export interface Statement {
   readonly flags: number
   /** With `FLAG.cloudCut`: quarters before `time` since when the apiserver is out of reach, below 2^35; else 0. */
   readonly cutFor: number
-  /** Hash of roster and topology: who has the same knows which nodes it observes, and so calls up by not naming them. */
+  /** Hash of roster and topology. With the same hash, a reader knows which nodes it observes: those not named are up. */
   readonly membershipHash: bigint
   /**
-   * Heartbeat of the node's record at `time`, 1 to 2^32 − 1; one more for each second after that. Who passes the record
-   * on to an agent without identities so numbers it as the node itself does.
+   * Heartbeat of the node's record at `time`, 1 to 2^32 − 1; one more for each second after that. So an agent that passes
+   * the record on to one without identities gives it the same number as the node itself.
    */
   readonly heartbeat: number
   /** Ids of nodes that are down, ascending. */
@@ -55,7 +55,7 @@ export const compareStatements = (
 /** Quarters in a second. */
 const PER_SECOND = 4
 
-/** The heartbeat of a node so many quarters after its statement. */
+/** The heartbeat of a node this many quarters after its statement. */
 export const heartbeatAt = ({ heartbeat }: Statement, quarters: number): number =>
   heartbeat + Math.floor(quarters / PER_SECOND)
 
@@ -111,7 +111,7 @@ const signedBytes = (origin: Origin, content: Uint8Array): Buffer => {
   return Buffer.concat([LABEL, head, content])
 }
 
-/** Who says something, and in which zone. */
+/** The node that signs, and its zone. */
 export interface Origin {
   readonly zoneHash: bigint
   /** `id64` of the node's name. */
@@ -179,7 +179,7 @@ const readLists = (reader: ByteReader, bytes: Buffer): Pick<Statement, Lists> | 
 const readCut = (reader: ByteReader, flags: number): number =>
   (flags & FLAG.cloudCut) === 0 ? 0 : reader.varint()
 
-/** A well-formed statement whose signature is not proved yet: see `isSignedBy`. */
+/** A well-formed statement whose signature is not verified yet: see `isSignedBy`. */
 export interface ReceivedStatement {
   readonly statement: Statement
   /** A copy of the bytes as received, to be passed on. */
@@ -190,7 +190,7 @@ export interface ReceivedStatement {
 export const parseStatement = (bytes: Uint8Array): ReceivedStatement | undefined => {
   const end = bytes.length - SIGNATURE_BYTES
   if (end < HEAD_BYTES) return undefined
-  // Not of Node's pool: it would keep the other 8 KiB that were taken from there at the same time.
+  // Not from Node.js's buffer pool: the copy would keep the whole 8 KiB pool alive.
   const own = Buffer.allocUnsafeSlow(bytes.length)
   own.set(bytes)
   const head = readHead(own)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import { KubeStatusError } from '../../../core/errors.js'
 
-/** After so many refused lists in a row they are of no use. */
+/** After this many refused lists in a row, lists are given up. */
 const MOST_REFUSED = 3
-/** After so many other failures one Node is read, to tell lists that do not work from a link that does not. */
+/** After this many other failures one Node is read alone, to tell whether lists do not work or the link does not. */
 const MOST_FAILED = 3
 
-/** The server does not show what was asked for, however often. */
+/** The server refuses this request, and would refuse it again. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status < 500 && error.status !== 429
 
-/** Whether lists of Nodes can be had: a proxy or a cache may refuse or break them, and serve each Node alone. */
+/** Tracks whether lists of Nodes work: a proxy or a cache may refuse or break them, and still serve single Nodes. */
 export class ListTrouble {
   #refused = 0
-  /** In a row; the link may have failed, or the server, or what is between. */
+  /** Other failures in a row: of the link, the server, or something in between. */
   #failed = 0
-  /** Since then a single Node could be read. */
+  /** A single Node could be read since those failures. */
   #hasAnswered = false
 
   /** Nodes have to be read one by one, until `clear`. */

@@ -6,7 +6,7 @@ import type { Pin } from '../../identity/pins.js'
 import type { StateFolder } from '../../state-folder.js'
 import { parsePins, rememberPins } from './remembered-pins.js'
 
-/** Keys of so many members are kept after they left: one may return while the API is unreachable. */
+/** The keys of this many members are kept after they left: one may return while the API is unreachable. */
 const MAX_DEPARTED = 64
 const FILE = 'identities.json'
 

@@ -37,7 +37,7 @@ interface MemberReviewsSeams {
   readonly onDoubts: () => void
 }
 
-/** So much metadata that an apiserver compresses it, which it does from 128 kB, and little enough to parse at once. */
+/** Nodes in one list: enough metadata for an apiserver to compress (from 128 kB), and little enough to parse at once. */
 const MOST_LISTED = 64
 
 const portions = (names: readonly NodeName[], size: number): NodeName[][] =>
@@ -50,13 +50,13 @@ type NotesByName = ReadonlyMap<string, NodeNotes>
 /** Nodes that are read with one request. */
 export interface Portion {
   readonly names: readonly NodeName[]
-  /** Requests that it counts as: whatever peers say, only so many Nodes are read because of that. */
+  /** Requests that it counts as. A Node read because of a message costs one, so that messages cannot cause many reads. */
   readonly cost: number
 }
 
 /**
- * Reads the members' Nodes, each when it is due, and decides which keys count as a member's. Several that are due are listed:
- * compressed, a tenth of what they would be one by one.
+ * Reads the members' Nodes, each when it is due, and decides which keys count as a member's. Several that are due are
+ * listed together: compressed, that is a tenth of the bytes of single reads.
  */
 export class MemberReviews {
   readonly #options: AgentOptions
@@ -68,14 +68,14 @@ export class MemberReviews {
   readonly #doubts = new Map<NodeName, IdentityDoubt>()
   /** Reads of each Node in a row that brought no new keys. */
   readonly #emptyReads = new Map<NodeName, number>()
-  /** Those that the last list did not find by their host's name. */
+  /** Those that the last list, which selects by hostname, did not find. */
   readonly #unlisted = new Set<NodeName>()
   /** Those that messages suggest to read, until they are read. */
   readonly #wanted = new Set<NodeName>()
   /** Refused reads of each Node in a row. */
   readonly #refusals = new Map<NodeName, number>()
   readonly #listTrouble = new ListTrouble()
-  /** When all are read although nothing calls for it. */
+  /** When all are read as a routine, although nothing calls for it. */
   #reviewAt = Infinity
   #startedAt = 0
 
@@ -169,7 +169,7 @@ export class MemberReviews {
       const [found, dueAt] = [nodes.get(name), this.#dueAt.get(name)]
       // It may have left the zone meanwhile.
       if (found === undefined || dueAt === undefined) return false
-      // A message that came since the request left may know better, and who left and came back has another Node.
+      // Read again after a message that came since the request left, and for a member that left and came back.
       const soonAt = dueAt < againAt.get(name)! ? dueAt : Infinity
       return this.#take(name, found, soonAt)
     })
@@ -221,7 +221,7 @@ export class MemberReviews {
     if (list === undefined) return new Map()
     this.#listTrouble.clear()
     if (lists.listed(list.version)) {
-      // The store is another one, or a cache between us and the server keeps old lists: believe only what etcd says.
+      // The store was replaced, or a cache between us and the server keeps old lists: trust only what etcd says.
       lists.restored()
       this.#readSoon(names)
       return new Map()
@@ -281,12 +281,12 @@ export class MemberReviews {
     )
   }
 
-  /** Called before `#noteDoubt`: what was said already is said again in debug logs alone. */
+  /** Called before `#noteDoubt`. What was logged already is logged again only at debug level. */
   #report(member: NodeName, decision: PinDecision): void {
     const isSaid = this.#doubts.get(member)?.kind === decision.kind
     const say = (text: string, fields: Readonly<Record<string, number>> = {}): void =>
       this.#seams.log[isSaid ? 'debug' : 'warn'](text, { member, ...fields })
-    if (decision.kind === 'refuse') say('identity refused: not made by its keys')
+    if (decision.kind === 'refuse') say('identity refused: not signed by its own keys')
     if (decision.kind === 'wait')
       say('identity changed without its old key', { ms: Math.ceil(decision.ms) })
     if (decision.kind === 'dispute') say('identity changed, but its old key answers')
@@ -307,7 +307,7 @@ export class MemberReviews {
     return decision.kind === 'ask' ? this.#askedMs(this.#doubtedAt.get(name)!) : Infinity
   }
 
-  /** Pause after a failed read. A Node in doubt has that of the question to its agent: messages do not shorten it. */
+  /** Pause after a failed read. For a Node in doubt it is that of the question to its agent: messages do not shorten it. */
   #failedMs(name: NodeName): number {
     const doubtedAt = this.#doubtedAt.get(name)
     return doubtedAt === undefined

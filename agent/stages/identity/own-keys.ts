@@ -114,7 +114,7 @@ export class OwnKeys {
       this.#publishes(true)
       return undefined
     }
-    // Other keys on the Node, lost ones or those of another machine of this name, used up their generation.
+    // Other keys on the Node (lost ones, or those of another machine with this name) have used up their generation.
     if (found !== undefined && !isOurs && found.generation >= generation)
       this.#known = {
         ...{ keys, isPublished: false },

@@ -32,7 +32,7 @@ export class OwnNode {
   #readAt = -Infinity
   /** Reads in a row that found nothing to change: 0 after the first, and after a write or a failed read. */
   #vain = -1
-  /** Writes in a row that were gone when the Node was read again, less one. */
+  /** Writes in a row that were gone when the Node was read again, minus one. */
   #lostWrites = -1
   /** Writes in a row that the apiserver refused. */
   #refusals = 0
@@ -53,7 +53,7 @@ export class OwnNode {
     return this.#trouble
   }
 
-  /** A peer knows other keys of this node than its own: look at the Node soon, but not before a pause after refused writes ends. */
+  /** A peer knows keys of this node that are not its own: read the Node soon, but not in a pause after refused writes. */
   want(): void {
     if (this.#refusals > 0) return
     this.#dueAt = Math.min(this.#dueAt, wantedAt(this.#seams.clock.now(), this.#readAt, this.#vain))
@@ -67,7 +67,7 @@ export class OwnNode {
     this.#readAt = clock.now()
     const notes = await ask(signal => kube.getNodeNotes(node, signal))
     if (notes === undefined) {
-      // The API may be back, or the Node made again, at any time.
+      // The API may be back, or the Node recreated, at any time.
       this.#vain = 0
       return
     }
@@ -102,10 +102,9 @@ export class OwnNode {
     this.#lostWrites++
     if (this.#lostWrites === 0) this.#dueAt = clock.now()
     if (this.#lostWrites === 1)
-      log.warn(
-        'the own Node does not keep its identity: something else writes it too, or takes it off',
-        { annotation: IDENTITY_ANNOTATION },
-      )
+      log.warn('the own Node does not keep its identity: something else overwrites or removes it', {
+        annotation: IDENTITY_ANNOTATION,
+      })
   }
 
   /** Roles or policies of an older version may not allow this write. */

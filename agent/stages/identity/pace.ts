@@ -4,16 +4,16 @@ import { jitter, type Random } from '../../../core/random.js'
 /** How often a Node is read when nothing calls for it. */
 export const REVIEW_MS = 12 * 3_600_000
 const REVIEW_SHARE = 0.3
-/** Pause before the own Node is read again while its keys are not published, and before another Node whose read failed. */
+/** Pause before the own Node is read again while its keys are not published, and before another one after a failed read. */
 export const AGAIN_MS = 15_000
 /** Longest pause after refusals in a row: of a Node that is gone, say, or of writes that a role does not allow. */
 const REFUSED_MS = 600_000
-/** Longest pause before a Node is read again that seems to have other keys. */
+/** Longest pause before a Node that seems to have other keys is read again. */
 export const WANTED_MS = 10_000
 /** Pause after the first read that brought nothing new; each further one is twice as long. */
 export const FIRST_WANTED_MS = 1_000
 
-/** Pause after so many refusals in a row, and where there was no answer: each is twice the one before. */
+/** Pause after this many refusals in a row (0: there was no answer); each is twice the one before. */
 export const againMs = (refusals: number): number =>
   Math.min(REFUSED_MS, AGAIN_MS * 2 ** Math.max(0, refusals - 1))
 

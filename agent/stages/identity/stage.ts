@@ -28,7 +28,7 @@ interface IdentitySeams {
   readonly log: Logger
 }
 
-/** Requests at once, and time between later ones: in a large zone every agent starts by reading every member. */
+/** Requests allowed at once, and time between later ones: in a large zone every agent starts by reading every member. */
 const AT_ONCE = 30
 const APART_MS = 500
 
@@ -41,7 +41,7 @@ class NodeIdentities implements Stage {
   readonly #members: MemberReviews
   readonly #ownNode: OwnNode
   #own: OwnKeys | undefined
-  /** Its members are those whose Nodes are read. */
+  /** The roster whose members' Nodes are read. */
   #followed: Roster | undefined
   #credit = AT_ONCE
   #creditAt = 0
@@ -110,7 +110,7 @@ class NodeIdentities implements Stage {
     if (this.#pins.follow(names)) this.#pinsChanged()
   }
 
-  /** A message suggests that the member has other keys than its pinned ones; for the own node, that a peer has old ones of ours. */
+  /** A message suggests that a member has other keys than its pinned ones or, of the own node, that a peer has old ones. */
   #want(name: NodeName): void {
     if (name === this.#options.nodeName) this.#ownNode.want()
     else if (!this.#members.want(name)) return
