@@ -9,7 +9,7 @@ import type { PeerState, Shown } from './peer-state.js'
 import type { NewsEntry } from './signed-body.js'
 import { seal, SPARSE, TYPE, type Header } from './wire.js'
 
-/** What fits the header. */
+/** The largest value that the header's field holds. */
 const MAX_HELD_MS = 0xffff_ffff
 
 /** Records as bytes; their ages are as of `asOf`. */
@@ -21,7 +21,7 @@ interface Body {
 interface BatchOptions {
   /** Leave the records out: nothing is new, and no state is wanted in return. @default false */
   readonly isEmpty?: boolean
-  /** Of members with identities: send also those whose records repeat the same votes. @default in a mesh alone */
+  /** Of members with identities: send also those whose records repeat the same votes. @default only in a mesh */
   readonly isWide?: boolean
 }
 
@@ -41,7 +41,7 @@ const heldMs = (shown: Shown | undefined, asOf: number): number =>
 /** The state as of one moment, for any number of receivers: encoded at most once per form, signed for each. */
 export class Batch {
   readonly route: Extract<Route, 'gossip' | 'vote'>
-  /** Whom the receiver shall probe at once. */
+  /** The nodes that the receiver is asked to probe at once. */
   readonly suspects: readonly NodeName[]
   readonly isEmpty: boolean
   /** What a receiver must have to read the dense form. */
@@ -121,7 +121,7 @@ export class Batch {
     return { asOf: now, ...body }
   }
 
-  /** Encoded again when the peer issued its number after that: receivers count ages from when they issued the number. */
+  /** Encoded again for a peer that issued its number after the last encoding: receivers count ages from that instant. */
   #bodyFor(shown: Shown | undefined, sparse: boolean): Body {
     const known = sparse ? this.#sparse : this.#dense
     if (known !== undefined && known.asOf >= (shown?.at ?? -Infinity)) return known

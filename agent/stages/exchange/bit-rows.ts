@@ -15,10 +15,10 @@ export interface RecordRows<T> {
   readonly unlooked: T | undefined
 }
 
-/** In the place of a row's first byte, with a length of 0: which rows follow when it is not the down bits alone. */
+/** In the place of a row's first byte, with a length of 0: says which rows follow, unless only the down bits do. */
 const FOLLOW = { unlooked: 1, both: 2 } as const
 
-/** What two rows need beside their bytes: which they are, and where each begins and how long it is. */
+/** What two rows need beside their bytes: which rows they are, where each begins and how long it is. */
 export const ROWS_OVERHEAD = 2 + 2 * (3 + 3)
 
 /** Write what is there, at least one of them. @returns where the next byte goes. */
@@ -36,7 +36,7 @@ export const writeRows = (
   return unlooked === undefined ? at : writeRow(out, at, unlooked)
 }
 
-/** Only the bytes between the first and the last bit: mostly few members are meant. */
+/** Writes only the bytes from the first set bit to the last: usually few bits are set. */
 const writeRow = (out: Buffer, start: number, row: Uint8Array): number => {
   let first = 0
   while (row[first] === 0) first++

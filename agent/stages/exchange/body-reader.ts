@@ -35,11 +35,11 @@ const NO_ROWS: RecordRows<Row> = { down: undefined, unlooked: undefined }
 export class BodyReader {
   readonly #table: RecordTable
   readonly #draft: RecordDraft
-  /** Of the body that was read last, by its entries: the heartbeat, 0 where there is none. */
+  /** The heartbeat in each entry of the body that was read last; 0 where there is none. */
   readonly #hbs: Float64Array
   readonly #ages: Uint8Array
   readonly #flags: Uint8Array
-  /** Where what the flags call for begins. */
+  /** Where the parts begin that the flags call for. */
   readonly #moreAt: Uint32Array
 
   constructor(table: RecordTable) {
@@ -59,7 +59,7 @@ export class BodyReader {
 
   /**
    * Read a whole body, whose ages are as of `asOf`. Once all of it is known to be well-formed, and not before, its
-   * records are handed out (the same draft every time), except those of third parties that are no newer than the table's.
+   * records are handed out (the same draft every time), except third parties' records that are not newer than the table's.
    * @returns undefined when anything is wrong: a length that lies, a number too large, bytes left over.
    */
   read(
@@ -84,8 +84,8 @@ export class BodyReader {
   }
 
   /**
-   * Read every entry and note where its parts are. Bytes are read in place: in V8's interpreter a call costs more than the
-   * rest. Beyond the end they are undefined.
+   * Read every entry and note where its parts are. Bytes are read inline, since in V8's interpreter a call costs more than
+   * all the rest. Bytes beyond the end read as undefined.
    * @returns whether all are well-formed
    */
   #scan(entries: Entries, { count, baseHb }: Header): boolean {
@@ -151,7 +151,7 @@ export class BodyReader {
     }
   }
 
-  /** Bring what follows an entry's age into the draft. */
+  /** Copy what follows an entry's age into the draft. */
   #fill(entries: Entries, wire: number, moreAt: number): void {
     const draft = this.#draft
     if ((wire & WIRE_MORE) === 0 && entries.scope === undefined) {
@@ -203,7 +203,7 @@ export class BodyReader {
     return scope === undefined ? this.#table.rowBytes : (scope.indices.length + 7) >> 3
   }
 
-  /** Bring the entry's rows into the draft: places mean the same here. */
+  /** Copy the entry's rows into the draft, from a sender with our roster: places mean the same here. */
   #setRows({ body, rows: { down, unlooked } }: Entries): void {
     const draft = this.#draft
     draft.anyDown = down !== undefined
@@ -213,9 +213,9 @@ export class BodyReader {
   }
 
   /**
-   * The same from another roster: bits become slots of the origin as we see it. Who is not named there was not looked
-   * at. In rings the sender's roster may give the origin other targets, so a target without a bit stays "not looked" where
-   * we knew it as that: silence never makes an "up" of it.
+   * The same from another roster: bits become slots of the origin as we see it. A member that is not named there counts
+   * as "not looked". In rings the sender's roster may give the origin other targets, so a target that was "not looked"
+   * here stays so without a bit: silence never turns it into "up".
    */
   #setRowsByMember({ body, rows: { down, unlooked } }: Entries, scope: Scope): void {
     const draft = this.#draft

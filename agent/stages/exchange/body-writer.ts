@@ -16,7 +16,7 @@ export class BodyWriter {
   readonly #table: RecordTable
   readonly #memberDown: Uint8Array
   readonly #memberUnlooked: Uint8Array
-  /** Has room for a head at least. */
+  /** Always has room for at least a head. */
   #out = Buffer.allocUnsafe(Math.max(1024, HEAD_BYTES))
 
   constructor(table: RecordTable) {
@@ -25,7 +25,7 @@ export class BodyWriter {
     this.#memberUnlooked = new Uint8Array((table.size + 7) >> 3)
   }
 
-  /** A copy of its own; ages are as of `now`. */
+  /** Returns a copy; ages are as of `now`. */
   encode(order: BodyOrder, now: number): Buffer {
     this.#makeRoom(order)
     const { sparse, suspects } = order
@@ -56,7 +56,7 @@ export class BodyWriter {
     if (bytes > this.#out.length) this.#out = Buffer.allocUnsafe(2 * bytes)
   }
 
-  /** What nearly all entries are made of is written in place: in V8's interpreter a call costs more than the rest. */
+  /** What nearly every entry has is written inline: in V8's interpreter a call costs more than all the rest. */
   #writeEntries(start: number, order: BodyOrder, now: number): number {
     const { hb, producedAt, flags, downCount, unlookedCount, size } = this.#table
     const { sparse, baseHb } = order
@@ -109,7 +109,7 @@ export class BodyWriter {
     return rows.down === undefined && rows.unlooked === undefined ? undefined : rows
   }
 
-  /** Whom the record calls down; undefined when nobody. */
+  /** The members that the record says are down; undefined for none. */
   #downOf(origin: number, sparse: boolean): Uint8Array | undefined {
     const { bits, downCount, rowBytes } = this.#table
     if (downCount[origin] === 0) return undefined
@@ -117,7 +117,7 @@ export class BodyWriter {
     return this.#byMember(origin, this.#memberDown, target => this.#table.saysDown(origin, target))
   }
 
-  /** Whom the record has not looked at; undefined when nobody. */
+  /** The members that the record has not looked at; undefined for none. */
   #unlookedOf(origin: number, sparse: boolean): Uint8Array | undefined {
     const { unlooked, unlookedCount, rowBytes } = this.#table
     if (unlookedCount[origin] === 0) return undefined
@@ -126,7 +126,7 @@ export class BodyWriter {
     return this.#byMember(origin, this.#memberUnlooked, isBlind)
   }
 
-  /** Backup observers' votes are left out: whose backup observer somebody is differs between rosters. */
+  /** Backup observers' votes are left out: rosters differ in who is whose backup observer. */
   #byMember(
     origin: number,
     row: Uint8Array,

@@ -7,8 +7,8 @@ import { ROWS_OVERHEAD } from './bit-rows.js'
 //
 // Entry: varint (zigzag(hb − baseHb) × 2 + 1 if a flag byte follows, else the entry before has the same flags), age,
 // [flags], [seconds since cloudCutAt], [rows]. Nothing known about a member: the two bytes 0, 255. A row is its first
-// byte, how many bytes (1 or more), the bytes. Rows: the down bits; or 1, 0, the bits of whom it has not looked at; or
-// 2, 0, both.
+// byte, how many bytes (1 or more), the bytes. Rows: the down bits; or 1, 0, the bits of members that it has not looked
+// at; or 2, 0, both.
 
 /** Rows of the record's bits follow. */
 export const WIRE_ROWS = 64
@@ -16,7 +16,7 @@ export const WIRE_ROWS = 64
 export const WIRE_RESERVED = 128
 /** With any of these bits, more than the flag byte follows, or the message is malformed. */
 export const WIRE_MORE = FLAG.cloudCut | WIRE_ROWS | WIRE_RESERVED
-/** A message asks its receiver to probe at most so many nodes at once. */
+/** A message asks its receiver to probe at most this many nodes at once. */
 export const MAX_SUSPECTS = 64
 
 /** A head with all suspects, sparse. */
@@ -25,10 +25,10 @@ export const HEAD_BYTES = 4 + 5 + MAX_SUSPECTS * 8
 export const ENTRY_BYTES = 5 + 1 + 1 + 5 + ROWS_OVERHEAD
 const CAP_BYTES = 1 << 20
 
-/** Members that a sparse message may name: ours and theirs may differ, but not without end. */
+/** Most members that a sparse message may name: rosters may differ, but not without limit. */
 export const maxEntries = (size: number): number => 2 * size + 64
 
-/** The longest message that a zone of this size has use for; checked before anything else is. */
+/** The longest message that a zone of this size has use for; checked before anything else. */
 export const maxMessageBytes = (size: number): number => {
   const entries = maxEntries(size)
   const rowBytes = (entries + 7) >> 3
@@ -38,7 +38,7 @@ export const maxMessageBytes = (size: number): number => {
 /** What the sender says beside its records. */
 export interface BodyHead {
   readonly keySetHash: number
-  /** Roster indices of the receiver; who is not in its roster is left out. */
+  /** Roster indices of the receiver; nodes that are not in its roster are left out. */
   readonly suspects: readonly number[]
 }
 

@@ -31,9 +31,9 @@ export interface EngineStart {
   readonly roster: Roster
   /** Without a key there is no exchange: `parseKeyRing` throws rather than let one begin. */
   readonly keys: KeyRing
-  /** What `saveHeartbeat` was last given; undefined on a node without memory. */
+  /** The value last passed to `saveHeartbeat`; undefined on a node that saved none. */
   readonly savedHeartbeat: number | undefined
-  /** What `saveEpoch` was last given. @default 0: nothing */
+  /** The value last passed to `saveEpoch`. @default 0: none */
   readonly savedEpoch?: number | undefined
   /** @default nobody has any */
   readonly identities?: ZoneIdentities | undefined
@@ -42,8 +42,7 @@ export interface EngineStart {
 }
 
 /**
- * The peer exchange of one agent. Members are roster indices of the present roster. Its parts know each other through one
- * context.
+ * The peer exchange of one agent. Members are roster indices of the present roster. Its parts share one context.
  */
 export class Engine {
   readonly #context: ExchangeContext
@@ -103,7 +102,7 @@ export class Engine {
     this.#membership.setIdentities(identities)
   }
 
-  /** An own round ended. A flip is pushed; whoever called for this vote gets it in any case. @returns whether it flipped. */
+  /** An own round ended. A flip is pushed; peers that called for this vote get it anyway. @returns whether it flipped. */
   setOwnVote(target: number, says: Vote, failedRounds: number): boolean {
     const flipped = this.table.setOwnVote(target, says, failedRounds)
     this.#superedge.probed(target)
@@ -115,7 +114,7 @@ export class Engine {
     return flipped
   }
 
-  /** A member that we had no duty to probe is not probed any more. */
+  /** A member that we need not observe is no longer probed. */
   forgetOwnVote(target: number): void {
     this.table.forgetOwnVote(target)
   }
@@ -130,13 +129,13 @@ export class Engine {
     this.#gossip.setBurst(on)
   }
 
-  /** Something hangs on what most members say from now on: say it again ourselves, and ask several at once. */
+  /** A decision depends on what most members say from now on: renew our own record, and ask several peers at once. */
   askAround(): void {
     this.table.renew()
     this.#gossip.askAround()
   }
 
-  /** As `askAround`, for whom others wait: it asks more members. */
+  /** As `askAround`, but asks more members: for the agent that the others wait for. */
   askWidely(): void {
     this.table.renew()
     this.#gossip.askWidely()
@@ -148,25 +147,25 @@ export class Engine {
   }
 
   /**
-   * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
-   * nobody signed, `unasked` while no request has ended.
+   * The id of the node that signed the last answer from this member's address, which may be our own; `nobody` when no
+   * answer was signed, `unasked` while no request has ended.
    */
   signerAt(target: number): bigint | 'nobody' | 'unasked' {
     return this.#peer(target)?.signer ?? 'nobody'
   }
 
-  /** Whether who is at this member's address has the keys that are known of it: asked since then. */
+  /** Whether the agent at this member's address has the member's known keys, by what was asked since then. */
   holderAt(target: number, since: number): Holder {
     return this.#peer(target)?.holderSince(since) ?? 'unasked'
   }
 
-  /** Exchange with this member now, unless that is under way. */
+  /** Exchange with this member now, unless an exchange is under way. */
   ask(target: number): void {
     const peer = this.#peer(target)
     if (peer !== undefined) this.#gossip.ask(peer)
   }
 
-  /** Ask at this member's address, unless that was done; `onSuspect` is called with the answer. */
+  /** Ask who is at this member's address, unless that was done; `onSuspect` is called after the answer. */
   identify(target: number): void {
     const peer = this.#peer(target)
     if (peer === undefined || peer.wasAsked) return
@@ -185,10 +184,10 @@ export class Engine {
   }
 
   /**
-   * This agent was suspended: its process was stopped, or its machine was paused, or put back to an earlier image of its
-   * memory. What it heard of others is from before, and is no evidence of the present. Whatever waits to be read, and
-   * every answer to what was asked before, is challenged or refused instead of believed. To be called before anything
-   * that waits is handed to `receive`.
+   * This agent was suspended: its process was stopped, or its machine was paused or restored to an earlier image of its
+   * memory. What it heard of others before is no evidence of the present. Messages that wait to be read, and answers to
+   * earlier requests, are challenged or refused instead of believed. Must be called before any waiting message is handed
+   * to `receive`.
    */
   resumed(): void {
     this.#membership.resumed()
@@ -224,7 +223,7 @@ export class Engine {
     return this.#membership.peers[target]
   }
 
-  /** What the parts share; it asks them only once all are there. */
+  /** The context that the parts share; it calls them only once all of them exist. */
   #makeContext(options: EngineOptions, start: EngineStart, seams: EngineSeams): ExchangeContext {
     const { signal } = this.#stopping
     // One listener per request under way, and those are bounded by the number of peers.

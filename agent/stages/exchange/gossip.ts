@@ -10,11 +10,11 @@ import { TokenBucket } from './rate-limit.js'
 /** The first exchange comes within this time: a fresh agent learns what the zone knows from one reply. */
 const FIRST_WITHIN_MS = 1_000
 
-/** Asked at once when something hangs on what most members say now, and when it hangs on us. */
+/** Peers asked at once when a decision depends on what most members say now, and when the zone waits for us. */
 const ASKED = 8
 const ASKED_WIDELY = 32
 
-/** Members that speak without their keys are asked for them: all together in a second and at once, and each this often. */
+/** Members that send without their keys are asked for them. Limits: all together per second and at once, and each one. */
 const UNSIGNED_PER_SECOND = 2
 const UNSIGNED_AT_ONCE = 8
 const UNSIGNED_MS = 1_000
@@ -93,13 +93,13 @@ export class Gossip {
     }
   }
 
-  /** Exchange with this one now, unless that is under way. */
+  /** Exchange with this one now, unless an exchange is under way. */
   ask(peer: PeerState): void {
     // It never rejects.
     if (!peer.isGossiping && this.#cancel !== undefined) void this.#exchangeWith(peer)
   }
 
-  /** A member that has keys speaks without them: ask who is at its address. */
+  /** A member that has keys sends without them: ask who is at its address. */
   askForKeys(peer: PeerState): void {
     const { now } = this.#context
     if (now - peer.lastSentAt >= UNSIGNED_MS && this.#unsigned.take(now)) this.ask(peer)
@@ -119,7 +119,7 @@ export class Gossip {
     else this.#speakAlone()
   }
 
-  /** With nobody to talk to, in a zone of one above all, the own record must still not grow old. */
+  /** Without a partner, as in a zone of one, the own record must still not go stale. */
   #speakAlone(): void {
     this.#context.membership.speak()
     this.#context.seams.onEvidence('fresher')

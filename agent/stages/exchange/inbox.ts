@@ -26,14 +26,14 @@ export type OnUnsigned = (peer: PeerState) => void
 /** Why a request is challenged. */
 type Challenged = Exclude<Admission['kind'], 'accepted'>
 
-/** A sender that held its number for so much longer than it is old here shows that this agent was suspended. */
+/** If a sender held its number for this much longer than the number is old by our clock, this agent was suspended. */
 const SUSPENDED_MS = 5_000
 /**
- * How long a request may have been under way, in time limits: its sender gives up after one, and waited for the number
- * that it shows for at most another.
+ * How long a request may have been under way, in exchange timeouts: its sender gives up after one, and waited at most
+ * another one for the number that it carries.
  */
 const DELAY_LIMITS = 2
-/** A longer message counts as several requests: it is its entries that take time. */
+/** A longer message counts as several requests, since the entries are what takes time. */
 const BYTES_PER_REQUEST = 8_192
 
 /** The receiving side of /v1: believes a message only after signature, sender and session agree. */
@@ -69,7 +69,7 @@ export class Inbox {
     return this.#fromMember(route, message, bytes.length, peer)
   }
 
-  /** The named sender and we alone have the key of the pair. A message of our own has the key of our pair with its receiver. */
+  /** Only the named sender and we have the pair's key. A message of our own has the key of our pair with its receiver. */
   #openOfPair(bytes: Uint8Array, { senderId }: Header): Opened {
     const { membership } = this.#context
     if (senderId === membership.ownId)
@@ -101,9 +101,9 @@ export class Inbox {
   }
 
   /**
-   * The sender has an identity, so anybody with the zone's key could have sent this in its name; or it gave its identity up,
-   * or lost its keys, or lacks ours. Somebody asks at its address who is there, and this answer's signature says who is here. If it lacks our keys,
-   * our question is the only message of ours that it can read.
+   * Signed with the zone's key although the named sender has an identity: anybody with that key may have forged this, or
+   * the sender gave its identity up, lost its keys, or lacks ours. We ask who is at its address, and the signature of this
+   * answer says who is here. If the sender lacks our keys, our question is the only message of ours that it can read.
    */
   #unsigned(peer: PeerState, request: Header): PeerAnswer {
     const { seams, membership, traffic } = this.#context
@@ -141,8 +141,8 @@ export class Inbox {
   }
 
   /**
-   * A request of ours came back: the peer's address is really this node's, whatever its Node object says, or somebody there
-   * forwards requests. Our own signature on the answer shows that the peer did not give it. Nothing of it is taken in.
+   * A request of ours came back: the peer's address is really this node's, whatever its Node object says, or something
+   * there forwards requests. Our own signature shows that the answer is not the peer's. The request is not taken in.
    */
   #ownReturned({ header: request, isOfPair: isPair, keyId }: Message): PeerAnswer {
     const { membership, traffic } = this.#context
@@ -154,8 +154,8 @@ export class Inbox {
   }
 
   /**
-   * Somebody with our key asks at this address for a member of another zone: our signature shows that another node has the
-   * address. Nothing of it is taken in.
+   * An agent with our key asks at this address for a member of another zone: our signature shows that another node has the
+   * address. The request is not taken in.
    */
   #ofOtherZone(bytes: Uint8Array, named: Header | undefined): PeerAnswer {
     const { membership, traffic } = this.#context

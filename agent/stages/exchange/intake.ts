@@ -11,11 +11,11 @@ import { MAX_SIGNED_BYTES } from './signed-body.js'
 import type { SuperEdgeExchange } from './superedge/superedge.js'
 
 /**
- * Bytes per second whose signature is proved for one member's address: at most 6 ms of CPU. Far above what members send,
- * since anybody who sends from that address uses it up too.
+ * Bytes per second whose signature is verified for one member's address: at most 6 ms of CPU. Far above what members
+ * send, since anybody who sends from that address uses it up too.
  */
 const PROVED_BYTES = 8 << 20
-/** A short message costs as much as this. */
+/** A shorter message costs as much as this. */
 const LEAST_PROVED_BYTES = 256
 
 /** IPv4 addresses look like this on a socket that takes both families. */
@@ -24,20 +24,20 @@ const MAPPED = '::ffff:'
 const addressOf = (from: string): string =>
   from.startsWith(MAPPED) ? from.slice(MAPPED.length) : from
 
-/** Who reads what comes on each route. */
+/** The reader of each route's requests. */
 interface Readers {
   readonly inbox: Inbox
   readonly superedge: SuperEdgeExchange
 }
 
-/** What each address may have proved, and how many results of SuperEdge's agents are parsed for it. */
+/** Limits for each address: bytes whose signature is verified, and results of SuperEdge's agents that are parsed. */
 interface Limits {
   readonly proved: RateLimit
-  /** SuperEdge's results are parsed before their signature is proved. */
+  /** SuperEdge's results are parsed before their signature is verified. */
   readonly results: RateLimit
 }
 
-/** Where requests of peers come in: bounds what is read for each address, whoever sends from there, and hands it on. */
+/** Takes in peers' requests: limits what is read for each address, whoever sends from there, and hands it on. */
 export class Intake {
   readonly #context: ExchangeContext
   readonly #readers: Readers
@@ -49,7 +49,7 @@ export class Intake {
     this.#limits = this.#makeLimits()
   }
 
-  /** The roster changed, and with it whose address is whose. */
+  /** The roster changed, and with it which address belongs to whom. */
   reset(): void {
     this.#limits = this.#makeLimits()
   }

@@ -9,21 +9,21 @@ import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { TokenBucket } from './rate-limit.js'
 
-/** By then every record may be made anew. */
+/** After this time every record may be renewed. */
 const ASK_AGAIN_MS = 260
-/** All ask so often; in a large zone that brings each of them a part of the others' records. */
+/** Every agent asks this often; in a large zone that brings it only a part of the others' records. */
 const ASKS_OF_ALL = 2
-/** The writer goes on until a majority has spoken, but no more often than this. */
+/** The writer asks on until a majority has spoken, but at most this often. */
 const ASKS_OF_WRITER = 10
-/** For all condemnations together: votes that come and go do not keep a zone asking. */
+/** For all condemnations together, so that votes that come and go do not keep a zone asking. */
 const LIMIT = { perSecond: 1, burst: 2 * ASKS_OF_WRITER }
-/** How many condemnations of one member peers are asked about; where they come and go, the votes come with the exchanges. */
+/** How many condemnations of one member peers are asked about. Beyond that, the votes come with the usual exchanges. */
 const PER_MEMBER = { perSecond: 1 / 30, burst: 3 }
 
 interface MajorityCallSeams {
   readonly clock: Clock
   readonly store: ResultStore
-  /** Say again what we say, and ask several peers at once. */
+  /** Renew our own record, and ask several peers at once. */
   readonly askAround: () => void
   /** The same with more peers, from all over the zone. */
   readonly askWidely: () => void
@@ -41,7 +41,7 @@ interface LatestCondemnation {
 const begun = ({ pending, pendingAt }: Judgement, now: number): readonly number[] => {
   const found: number[] = []
   const { unhealthy } = VERDICT
-  // Nearly always there is none, and each vote asks.
+  // Runs at each vote, and nearly always finds none.
   for (let at = pending.indexOf(unhealthy); at >= 0; at = pending.indexOf(unhealthy, at + 1))
     if (pendingAt[at] === now) found.push(at)
   return found
@@ -54,9 +54,9 @@ const unbacked = ({ pending, backedAt }: Judgement): readonly number[] =>
   )
 
 /**
- * When a condemnation begins, a majority must speak after it did. Who began it at the same time speaks within a batch;
- * the others' records may be too young to be made anew, so they are asked again. In a large zone that is not enough to hear
- * of a majority; its records come with the next exchanges. The writer, for which the zone waits, asks on.
+ * A condemnation needs a majority that has spoken since it began. Agents that began it at the same time speak within a
+ * batch. The others' records may be too young to be renewed, so these agents are asked again. In a large zone that is not
+ * enough to hear a majority: its records come with the next exchanges. The writer, for which the zone waits, asks on.
  */
 export class MajorityCall {
   readonly #options: VoteOptions & { readonly pushBatchMs: number }
@@ -73,7 +73,7 @@ export class MajorityCall {
     this.#seams = seams
   }
 
-  /** There was a vote. */
+  /** Called after each vote. */
   review({ judgement, roster }: Pick<ZoneState, 'judgement' | 'roster'>): void {
     const now = this.#seams.clock.now()
     for (const index of begun(judgement, now))
@@ -97,7 +97,7 @@ export class MajorityCall {
     this.#dueAt = Infinity
   }
 
-  /** Ask after this time, or when that was planned already, whichever comes first. */
+  /** Ask after this time, unless that is planned for earlier. */
   #plan(ms: number): void {
     const { clock } = this.#seams
     const dueAt = clock.now() + ms
@@ -116,7 +116,7 @@ export class MajorityCall {
     if (state === undefined) return
     const { pendingAt } = state.judgement
     const now = clock.now()
-    /** How often it was time to ask about this member. */
+    /** How often asking about this member was due. */
     const asks = (index: number): number =>
       1 + Math.round((now - pendingAt[index]! - this.#options.pushBatchMs) / ASK_AGAIN_MS)
     const { members } = state.roster

@@ -5,7 +5,7 @@ import type { Pin } from '../../identity/pins.js'
 import type { Origin } from '../../identity/statement.js'
 import { TokenBucket } from './rate-limit.js'
 
-/** Limits what is proved of one member through others, in signatures; at once at least one statement with the longest chain. */
+/** Limits what others pass on of one member, in signatures; the burst covers a statement with the longest chain. */
 const RELAYED = { perSecond: 3, burst: 24 }
 
 /** What is known of a member that has keys. */

@@ -206,7 +206,7 @@ export class Membership {
   }
 
   /**
-   * A body for a peer that we share the keys of a pair with.
+   * A body for a peer with which we have the keys of a pair.
    * @param isAsking say what we know, so that the peer answers with the rest
    */
   bodyOfPair(order: BodyOrder, news: readonly NewsEntry[], isAsking: boolean): BodyFor {

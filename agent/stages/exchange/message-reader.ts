@@ -13,7 +13,7 @@ import { readSignedBody, type PlacedEntry, type ReadSignedBody } from './signed-
 import type { Statements } from './statements.js'
 import { SPARSE, type Opened } from './wire.js'
 
-/** An unsigned record this much later than the last signed one is later for certain: the ages of both are rounded. */
+/** Ages are rounded: only an unsigned record this much newer than the last signed one is newer for certain. */
 const UNSIGNED_MS = 2_000
 
 /** An authenticated message. */
@@ -50,7 +50,7 @@ export class MessageReader {
   /**
    * Take in what the message says: all of it or, when any of it is malformed, nothing.
    * A dense message about another roster is not malformed, its records just cannot be read.
-   * @param asOf an instant at which it was not made yet: ages count from then, so nothing is believed younger than it is.
+   * @param asOf an instant before it was made: ages count from then, so nothing is taken to be younger than it is.
    * @returns whom to probe, as roster indices; undefined when malformed.
    */
   take(message: Message, peer: PeerState, asOf: number): readonly number[] | undefined {
@@ -107,7 +107,7 @@ export class MessageReader {
     const count = ids?.length ?? size
     if (count > maxEntries(size) || (digest.length !== 0 && digest.length !== count))
       return undefined
-    // What is said twice of one member would be proved twice.
+    // A member that is named twice would be verified twice.
     if (ids !== undefined && new Set(ids).size !== ids.length) return undefined
     const news: PlacedEntry[] = []
     const isRead = readEntries(entries, count, (at, entry) => {

@@ -23,7 +23,7 @@ interface Sources {
 
 const NOTHING = new Uint8Array(0)
 
-/** For a peer of another roster: members are named by id, all of them where the digest speaks of each. */
+/** For a peer with another roster: members are named by id, all of them when the body has a digest of each. */
 const writeByName = (
   head: SignedBody,
   news: readonly NewsEntry[],
@@ -38,7 +38,7 @@ const writeByName = (
 }
 
 /**
- * A body for a peer that we share the keys of a pair with.
+ * A body for a peer with which we have the keys of a pair.
  * @param isAsking say what we know, so that the peer answers with the rest
  */
 export const bodyOfPair = (

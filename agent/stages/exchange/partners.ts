@@ -3,9 +3,9 @@ import { shuffle } from '../../../core/random.js'
 import type { ExchangeContext } from './context.js'
 import type { PeerState } from './peer-state.js'
 
-/** Out of 100 exchanges so many are with a neighbour, the others with anybody. */
+/** Percentage of exchanges with a neighbour; the others are with any member. */
 const NEIGHBOUR_PERCENT = 75
-/** A SuperEdge peer is asked again whether it speaks our protocol by now. */
+/** How often a SuperEdge peer is tried again with our own protocol. */
 const UPGRADE_TRY_MS = 60_000
 
 const isOpen = (peer: PeerState, now: number): boolean => {
@@ -14,8 +14,8 @@ const isOpen = (peer: PeerState, now: number): boolean => {
 }
 
 /**
- * Chooses the partner of the next exchange. Neighbours take turns in an order that is shuffled for every turn, so
- * none waits long; who failed lately is left out, unless everybody did: an agent alone goes on trying.
+ * Chooses the partner of the next exchange. Neighbours take turns in an order that is shuffled for every turn, so none
+ * waits long. Peers that failed lately are left out, unless all did: an isolated agent goes on trying.
  */
 export class Partners {
   readonly #context: ExchangeContext

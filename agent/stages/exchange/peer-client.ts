@@ -11,14 +11,14 @@ import type { Answer, Peer } from '../../ports/transport.js'
 import { headerNamedBy, isOfPair, open, TYPE, type Opened } from './wire.js'
 
 /**
- * How one request went: done, given up, or worth another one because of what the peer said; `keyless`: whoever is there
- * does not have the keys of the pair, and may have those of the zone.
+ * How one request ended: done, failed, or to be repeated because of the peer's answer. `keyless`: the agent there does
+ * not have the keys of the pair, and may have those of the zone.
  */
 type Step = 'done' | 'failed' | 'challenged' | 'other-roster' | 'keyless' | 'old-version'
-/** After others the request is made once more. */
+/** After any other step the request is made once more. */
 const ENDS: ReadonlySet<Step> = new Set(['done', 'failed', 'keyless', 'old-version'])
 
-/** Answers of a peer that cannot verify the keys of the pair; to a version without identities the message is malformed. */
+/** Answers of a peer that cannot verify the keys of the pair. A version without identities answers `malformed`. */
 const KEYLESS = new Set([STATUS_OF['no-identity'], STATUS_OF.malformed])
 /** Keys of a pair that are not used at present are tried again after this time. */
 const TRY_PAIR_MS = 30_000
@@ -29,7 +29,7 @@ const KEY_REFUSALS: readonly string[] = ['unknown-key', 'bad-signature'] satisfi
 /** How a peer refuses the keys of a pair when it does not know our public keys, or knows older ones. */
 const LACKS_OURS: readonly string[] = [...KEY_REFUSALS, 'no-identity' satisfies Refusal]
 
-/** What an answer with an error status says: in plain text why, or a signed message that we cannot open. */
+/** Why a request failed: the plain text of the answer, or why we cannot open the signed message in it. */
 const textOf = ({ body }: Answer, refusal: Refusal): string => {
   if (refusal !== 'malformed') return refusal
   return Buffer.from(body)
@@ -48,7 +48,7 @@ interface Talk {
   readonly batch: Batch
   readonly keys: SigningKeys
   readonly signal: AbortSignal
-  /** The peer has left, and the message before this one was malformed to who is there. */
+  /** The peer has left, and the agent at its address answered the message before this one with `malformed`. */
   readonly isOldVersion: boolean
 }
 
@@ -116,7 +116,7 @@ export class PeerClient {
       if (ENDS.has(step)) return step
       if (reasons.has(step)) {
         this.#failed(peer, step)
-        // It is asking in turn who is here, and may believe the zone's key from then on.
+        // The peer asks in turn who is here, and may believe the zone's key after that.
         if (!this.#areProof(talk.keys, peer)) peer.backoffUntil = -Infinity
         return 'failed'
       }
@@ -150,12 +150,12 @@ export class PeerClient {
     return step
   }
 
-  /** Whether answers that are signed with these keys are the peer's for certain. */
+  /** Whether an answer that is signed with these keys certainly comes from the peer. */
   #areProof(keys: SigningKeys, peer: PeerState): boolean {
     return keys.primary.isOfPair === true || this.#context.membership.isShared(peer)
   }
 
-  /** An error status: why the request failed. Who is there is known only if an agent of another zone signed it. */
+  /** Takes in an answer with an error status. Only a signed one tells who is there. */
   #denied(peer: PeerState, answer: Answer, { seq, isPair }: Request): Step {
     const { membership, seams } = this.#context
     const opened = this.#open(peer, answer.body)
@@ -185,9 +185,9 @@ export class PeerClient {
   }
 
   /**
-   * The keys of the pair were refused: whether the zone's key is worth a try. A peer that lacks our keys hears us by that,
-   * whether its answer counts or not: what it signs may reach us through others. To a version without identities, which may
-   * follow an agent that left, the message is malformed.
+   * The keys of the pair were refused: decides whether to try the zone's key. That key reaches a peer that lacks our keys,
+   * even if its answer does not count: its signed statements may reach us through others. A version without identities,
+   * which may follow an agent that left, answers `malformed`.
    */
   #withoutKeys(peer: PeerState, status: number, text: string): Step | undefined {
     const { membership, options } = this.#context
@@ -214,7 +214,7 @@ export class PeerClient {
     return undefined
   }
 
-  /** Verified with the zone's keys, or with those of our pair with the named sender: the peer, or a member in its place. */
+  /** Opens it with the zone's keys, or those of our pair with the named sender: the peer, or a member in its place. */
   #open(peer: PeerState, bytes: Uint8Array): Opened {
     const { membership } = this.#context
     const { zone, keys, ownId } = membership
@@ -225,7 +225,7 @@ export class PeerClient {
     return open(bytes, zone, pair ?? { keys: [] }, 'of-pair')
   }
 
-  /** The request has ended: a probe that waited until it is known who is there can be made now. */
+  /** The request has ended: a probe that waited to learn who is there can start. */
   #asked(peer: PeerState, address: Peer, startedAt: number): void {
     if (peer.address !== address || this.#context.signal.aborted) return
     peer.ended(startedAt)
@@ -233,7 +233,7 @@ export class PeerClient {
     peer.isAwaited = false
   }
 
-  /** Whoever signed an answer to this very request is the one that is there. */
+  /** The agent that signed an answer to this very request is the one at the peer's address. */
   #noteSigner(peer: PeerState, { header }: Message, seq: number): void {
     if (header.destBoot !== this.#context.membership.boot || header.senderSeq !== seq) return
     const isNews = (peer.lastSigner ?? peer.id) !== header.senderId
@@ -249,7 +249,7 @@ export class PeerClient {
   ): Refusal | undefined {
     const { type, senderId, destBoot, senderSeq } = reply.header
     const { membership } = this.#context
-    // A member that has keys of a pair with us signs with nothing else.
+    // A member that has keys of a pair with us signs only with those.
     if (!reply.isOfPair && isPair) return 'unsigned'
     const isRightType =
       status === 409 ? type === TYPE.challenge : type === TYPE.state || type === TYPE.ack

@@ -8,8 +8,8 @@ interface PeerDigest {
 }
 
 /**
- * How much each peer knows of each member, by place, as it last reported. A report is forgotten when its bytes may stand
- * for other times.
+ * How much each peer knows of each member, by place, as it last reported. A report is dropped before its bytes, which are
+ * times modulo a number, could be taken for later times.
  */
 export class PeerDigests {
   readonly #size: number
@@ -26,7 +26,7 @@ export class PeerDigests {
     return this.#reports.get(peer)?.bytes
   }
 
-  /** It reported this. @param bytes copied */
+  /** Store the peer's report. @param bytes copied */
   set(peer: PeerState, bytes: Uint8Array, now: number): void {
     this.#forget(now)
     this.#reports.delete(peer)

@@ -9,7 +9,7 @@ import type { PeerList } from './peers.js'
 import type { EngineOptions } from './seams.js'
 import type { Statements } from './statements.js'
 
-/** Share of `--record-ttl` after which a silent member may be believed without its signature: its last record still counts then. */
+/** After this share of `--record-ttl` a silent member may be believed unsigned: its last record still counts then. */
 const SILENT_SHARE = 0.5
 
 /** Keys that a message may be signed with. */
@@ -24,7 +24,7 @@ interface PeerKeysStart {
   readonly identities: ZoneIdentities
 }
 
-/** What of the present roster the keys depend on. */
+/** The parts of the present roster that the keys depend on. */
 export interface Place {
   readonly zoneHash: bigint
   readonly ownId: bigint
@@ -78,7 +78,7 @@ export class PeerKeys {
 
   /**
    * The keys of the pair where both have identities, else those of the zone. The rosters decide, so nobody in between can
-   * talk the two down. Undefined: no messages are exchanged.
+   * force a downgrade. Undefined: no messages are exchanged.
    */
   for(peer: PeerState): SigningKeys | undefined {
     if (this.#start.statements.isSigned(peer.index)) return this.pairFor(peer)
@@ -92,14 +92,14 @@ export class PeerKeys {
     return peer.pair
   }
 
-  /** With `prefer`, whether nothing signed came from the peer for so long that it may answer with the zone's key alone. */
+  /** With `prefer`: whether the peer has signed nothing for so long that it may answer with the zone's key alone. */
   mayBeLost(peer: PeerState): boolean {
     const { options, statements, clock } = this.#start
     if (options.identity !== 'prefer' || !statements.hasKeys(peer.index)) return false
     return clock.now() - this.#signedAt(peer) >= options.recordTtlMs * SILENT_SHARE
   }
 
-  /** With `prefer`, whether the peer signed that it leaves: what comes back at its address may be a version without identities. */
+  /** With `prefer`: whether the peer signed that it leaves. A version without identities may come back at its address. */
   hasLeft(peer: PeerState): boolean {
     const { options, statements } = this.#start
     return options.identity === 'prefer' && statements.isLeaving(peer.index)
@@ -109,14 +109,14 @@ export class PeerKeys {
     return this.#start.statements.signedAt(index)
   }
 
-  /** Whether the peer lacks our keys although it did not lose its own: what it signed since then came through others. */
+  /** Whether the peer lacks our keys but has its own: statements that it signed since then came through others. */
   lacksOurs(peer: PeerState): boolean {
     return this.#signedAt(peer) > peer.lacksOurKeysAt
   }
 
   /**
-   * An agent at the peer's address answered with the zone's key. @returns whether that counts: where it may have lost its own
-   * keys, the peer is believed by the zone's key until it signs again
+   * An agent at the peer's address answered with the zone's key.
+   * @returns whether that counts: a peer that may have lost its keys is believed by the zone's key until it signs again
    */
   acceptZoneKey(peer: PeerState, isOldVersion: boolean): boolean {
     const { statements, log } = this.#start

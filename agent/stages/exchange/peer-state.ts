@@ -11,18 +11,18 @@ import type { Peer } from '../../ports/transport.js'
 /** How SuperEdge's agents write their results: before v0.8.2, and since. */
 export type Dialect = 'v0.6' | 'v0.9'
 
-/** How often a peer that asks is sent what all members say, in a second and at once; a part of that counts as a part. */
+/** How often a peer that asks is sent what all members say, per second and at once; a part of that counts as a part. */
 export const ZONES = { perSecond: 0.25, burst: 4 }
 
-/** How many of its requests are taken in, in a second and at once. */
+/** How many of its requests are taken in, per second and at once. */
 export const REQUESTS = { perSecond: 20, burst: 40 }
 
-/** Signatures proved of what it passes on of others; the rest of the limit of all is for what other peers pass on. */
+/** Signatures verified of what it passes on of others; the rest of the overall limit is for what other peers pass on. */
 const RELAYED = { perSecond: 100, burst: 300 }
-/** The same for what it says of itself; at once at least what one statement with the longest chain costs. */
+/** The same for what it says of itself; the burst covers one statement with the longest chain. */
 const OWN = { perSecond: 3, burst: 24 }
 
-/** What an answer showed us, which the next request must show. */
+/** The number in the peer's last answer, which our next request must carry. */
 export interface Shown {
   /** To be sent as `destBoot`. */
   readonly number: bigint
@@ -39,12 +39,12 @@ export class PeerState {
   address: Peer
 
   readonly inbound = new InboundSession()
-  /** Limits requests whose signature and session are proved, so nobody else can use it up. */
+  /** Limits requests whose signature and session are verified, so nobody else can use it up. */
   readonly requests = new TokenBucket(REQUESTS)
   /** Limits what it is sent about others when it asks: a node's link may be paid for by the byte. */
   readonly answerBudget = new TokenBucket(ZONES)
   readonly proofLimits = { own: new TokenBucket(OWN), relayed: new TokenBucket(RELAYED) }
-  /** What it last showed us in an answer signed with the keys of the pair; undefined: nothing yet. */
+  /** The number in its last answer signed with the keys of the pair; undefined: none yet. */
   shownByPair: Shown | undefined
   /** The same with the zone's key, which others have too: it counts for requests that are signed with that. */
   shownByZoneKey: Shown | undefined
@@ -59,9 +59,9 @@ export class PeerState {
   isSuperEdge = false
   /** In which form it signed the last of them; undefined when there was none. */
   dialect: Dialect | undefined
-  /** It was last tried with /v1 while taken for a SuperEdge agent. */
+  /** When it was last tried with /v1 while taken for a SuperEdge agent. */
   triedV1At = -Infinity
-  /** A message of our own protocol, signed by it. */
+  /** When it last sent a message of our own protocol, with a valid signature. */
   spokeV1At = -Infinity
 
   lastHeardAt = -Infinity
@@ -74,9 +74,9 @@ export class PeerState {
   wasAsked = false
   /** A probe waits until it is known who is at its address. */
   isAwaited = false
-  /** When the two newest requests were sent that have ended, answered or not. */
+  /** When the two newest requests that have ended were sent, answered or not. */
   endedAt: readonly [newest: number, before: number] = [-Infinity, -Infinity]
-  /** When the newest request was sent whose answer was signed with the keys of the pair. */
+  /** When the newest request whose answer was signed with the keys of the pair was sent. */
   provedAt = -Infinity
   /** Since when it has refused messages signed with the keys of the pair, and sent none. Infinity: it accepts them. */
   lacksOurKeysAt = Infinity
@@ -91,7 +91,7 @@ export class PeerState {
 
   /** Why our last request to it failed, as text; undefined after one that did not. */
   trouble: string | undefined
-  /** It failed because one of the two does not have the key with which the other signs. */
+  /** It failed because one of us does not have the key with which the other signs. */
   isKeyRefused = false
   bytesSent = 0
   bytesReceived = 0

@@ -5,7 +5,7 @@ import { PeerState } from './peer-state.js'
 /** By roster index; the own place is empty. */
 export type PeerList = readonly (PeerState | undefined)[]
 
-/** What is kept about the agents of the other members. A new roster replaces the list, and keeps who is in both. */
+/** What is kept about the agents of the other members. A new roster replaces the list; peers that are in both stay. */
 export class Peers {
   readonly #port: number
   #list: PeerList = []

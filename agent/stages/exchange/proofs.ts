@@ -7,50 +7,50 @@ import type { ReceivedStatement, Statement } from '../../identity/statement.js'
 import type { PeerState } from './peer-state.js'
 import { TokenBucket } from './rate-limit.js'
 
-/** Signatures proved for all members together, in a second and at once: some 17 ms/s of CPU. */
+/** Signatures verified for all members together, per second and at once: some 17 ms/s of CPU. */
 const PROVED_PER_SECOND = 150
 const PROVED_AT_ONCE = 300
 /**
- * Tokens reserved for new statements that their own node sends, of which each member has few. Otherwise several members that
- * pass on wrong news of others together could keep what a healthy one says from being proved.
+ * Tokens reserved for new statements that their own node sends, of which each member has few. Otherwise several members
+ * that pass on false news of others could together keep a healthy member's statements from being verified.
  */
 const RESERVED = 50
 /** A statement that costs more may not use the reserve: a signature and 1024 links cost 11.24. */
 const MOST_RESERVED = 12
-/** Proving one signature takes as long as hashing so many links. */
+/** Verifying one signature takes as long as hashing this many links. */
 const LINKS_PER_PROOF = 100
 /**
- * What is forged costs its peer so many times as much; the peer owes the rest. It is not ignored: members that know a stolen node
- * by different keys pass on what others must take for forged.
+ * A forged entry costs its peer this many times as much; the peer owes the rest. The peer is not ignored: members that
+ * know a stolen node by different keys pass on what others must take for forged.
  */
 const FORGED_FACTOR = 10
 
-/** Of the message that an entry came with. */
+/** The message that an entry came with. */
 export interface Arrival {
   /** Who passed it on. */
   readonly peer: Pick<PeerState, 'name' | 'proofLimits'>
   /** `Clock.now` when it is taken in. */
   readonly now: number
-  /** Milliseconds that it may have been under way at most: they are added to the ages in it. */
+  /** Most milliseconds that it may have been under way: added to the ages in it. */
   readonly delayMs: number
 }
 
 type StatementEntry = Extract<Entry, { kind: 'statement' }>
 
-/** Whether the statement has a link of that time at all: it costs nothing to see. */
+/** Whether the statement's chain reaches that time at all: checking this costs nothing. */
 const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean =>
   Math.floor(quarters / statement.slot) <= 2 ** statement.logLinks
 
 const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
 
-/** What it costs to prove the links of so many quarters, in signatures. */
+/** What it costs to verify the links of this many quarters, in signatures. */
 const linksCost = ({ slot }: Statement, quarters: number): number =>
   Math.max(0, quarters / slot / LINKS_PER_PROOF)
 
 const isSameSlot = ({ statement }: ReceivedStatement, a: number, b: number): boolean =>
   Math.floor(a / statement.slot) === Math.floor(b / statement.slot)
 
-/** What it costs to prove the links of a statement that is known already, up to so many quarters. */
+/** What it costs to verify the new links of a statement that is known already, up to this many quarters. */
 const linksBehind = (
   { received, progress }: MemberStatement,
   { bytes, statement }: ReceivedStatement,
@@ -58,7 +58,7 @@ const linksBehind = (
 ): number =>
   received?.bytes.equals(bytes) === true ? linksCost(statement, quarters - progress.quarters) : 0
 
-/** Where what is proved of a member takes its cost from, beside the limit of all. */
+/** The limits that verifying a member's entry is charged to, beside the overall limit. */
 interface Limits {
   readonly ofPeer: TokenBucket
   /** Undefined where the member speaks for itself. */
@@ -66,8 +66,8 @@ interface Limits {
 }
 
 /**
- * Limits of the peer that passed it on: one for what it says of itself. What others pass on of a member has a limit in common,
- * too: whoever collected its earlier statements must not keep it from being heard when it speaks for itself.
+ * A peer has one limit for what it says of itself and one for what it passes on. What peers pass on of one member also
+ * shares a limit of that member: replaying its earlier statements must not keep it from being heard for itself.
  */
 const limitsOf = (
   { pin, relayedLimit }: MemberEntry,
@@ -81,7 +81,7 @@ interface Price {
   readonly now: number
   /** In signatures. */
   readonly cost: number
-  /** How much must be left in the limit of all. */
+  /** How much must be left in the overall limit. */
   readonly reserve: number
 }
 
@@ -100,12 +100,12 @@ const takeAll = (
   return false
 }
 
-/** Proves what peers pass on of members, within a limit of CPU time. Many links come each second: they are kept cheap. */
+/** Verifies what peers pass on of members, within a limit of CPU time. Many links come each second: they are kept cheap. */
 export class Proofs {
   readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
   #proved = 0
 
-  /** Signatures that were proved, good or bad. */
+  /** Signatures that were verified, good or bad. */
   get proved(): number {
     return this.#proved
   }
@@ -126,7 +126,7 @@ export class Proofs {
     const { quarters } = progress
     if (!isInChain(received, quarters)) return WRONG_LINK
     const isNew = latest.isUnproved(received)
-    // Forged or not: it is not looked at yet, so it takes nothing from the member's limit.
+    // Not verified, so perhaps forged: it takes nothing from the member's limit.
     if (isNew && latest.isEarly(received, now)) return { kind: 'early' }
     const cost = isNew
       ? 1 + linksCost(received.statement, quarters)
@@ -151,7 +151,7 @@ export class Proofs {
     if (known === undefined) return undefined
     const { received, progress } = known
     const quarters = quartersAt(known, entry.time)
-    // A time alone counts within the slot that is proved.
+    // A time without a link counts only within the slot that is proved already.
     if (entry.kind === 'time' && !isSameSlot(received, quarters, progress.quarters))
       return undefined
     if (!isInChain(received, quarters)) return WRONG_LINK
@@ -175,8 +175,8 @@ export class Proofs {
   }
 
   /**
-   * Its peer owes the rest of the price; the member pays nothing, and the limit of all what was proved. Behind a wrong signature no
-   * link was looked at.
+   * The peer owes the rest of the price. The member's limit pays nothing, and the overall limit only what was verified:
+   * after a wrong signature no link was checked.
    */
   #forged({ ofPeer, ofMember }: Limits, cost: number, what: 'signature' | 'link'): void {
     const spent = what === 'signature' ? 1 : cost

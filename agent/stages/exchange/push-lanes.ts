@@ -52,7 +52,7 @@ export class PushLanes {
     }
   }
 
-  /** The roster changed: forget whom it does not name. */
+  /** The roster changed: forget peers that are not in it. */
   reset(): void {
     keepOnly(this.#lanes, peer => isMember(this.#context, peer))
   }

@@ -11,12 +11,12 @@ import { isLost, isMember, PushLanes } from './push-lanes.js'
 import { Rumour } from './rumour.js'
 import { VoteCalls } from './vote-calls.js'
 
-/** One event goes to at most so many, chosen by chance; each passes on all it knows, and bursts do the rest. */
+/** One event goes to at most this many peers, chosen at random; each passes on all it knows, and bursts do the rest. */
 const FANOUT = 64
 /** Between two rounds of a rumour. */
 const RUMOUR_EVERY_MS = 200
 
-/** Event push: flips, flags and calls for votes go straight to whom they concern. */
+/** Event push: flips, flags and calls for votes go straight to the peers that they concern. */
 export class Push {
   readonly #context: ExchangeContext
   readonly #client: PeerClient
@@ -73,14 +73,14 @@ export class Push {
   }
 
   /**
-   * The own round on this member ended: whoever called for it and says that it is down hears that we agree, or still
-   * do not. That all is well as before is no news to others.
+   * Our round on this member ended: a peer that called for it and says that it is down hears whether we agree. That all is
+   * well as before is no news to others.
    */
   roundEnded(target: number): void {
     if (this.#answer(target)) this.#arm()
   }
 
-  /** The roster changed: forget calls, and whom it does not name. */
+  /** The roster changed: forget calls, and peers that are not in it. */
   reset(): void {
     this.#calls.clear()
     this.#rumour.reset()

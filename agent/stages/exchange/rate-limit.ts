@@ -7,13 +7,13 @@ export interface Rate {
   readonly burst: number
 }
 
-/** One bucket: for what each peer has of its own. */
+/** One bucket, for limits that each peer has of its own. */
 export class TokenBucket {
   readonly #rate: Rate
   #tokens: number
   #at = 0
 
-  /** @param rate held, so that buckets of one kind can share it */
+  /** @param rate kept by reference, so that buckets of one kind share it */
   constructor(rate: Rate) {
     this.#rate = rate
     this.#tokens = rate.burst
@@ -33,12 +33,12 @@ export class TokenBucket {
     return isTaken
   }
 
-  /** What was taken at this moment, and not used. */
+  /** Return tokens that were taken at this moment and not used. */
   giveBack(cost: number): void {
     this.#tokens += cost
   }
 
-  /** Take tokens that are not there: so many more must come back before others can be taken. */
+  /** Go into debt: this many tokens must come back before others can be taken. */
   owe(cost: number): void {
     this.#tokens -= cost
   }
@@ -47,7 +47,7 @@ export class TokenBucket {
 const refilled = ({ perSecond, burst }: Rate, tokens: number, ms: number): number =>
   Math.min(burst, tokens + (Math.max(0, ms) * perSecond) / 1000)
 
-/** A bucket for each member, and one that all strangers share: whoever invents addresses gains neither memory nor speed. */
+/** A bucket for each member, and one that all strangers share: inventing addresses gains an attacker nothing. */
 export class RateLimit {
   readonly #rate: Rate
   readonly #tokens: Float64Array

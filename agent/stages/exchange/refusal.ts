@@ -18,7 +18,7 @@ export type Refusal =
   | 'unsigned'
   /** Passed on in the name of a member that did not sign it, or not with the keys that we know. */
   | 'bad-statement'
-  /** Passed on as a member's sign of life, which it is not of what we know that member said. */
+  /** Passed on as a member's sign of life, but does not belong to the statement of that member that we know. */
   | 'bad-link'
   /** Passed on although it names more nodes than the zone can have. */
   | 'long-statement'
@@ -26,7 +26,7 @@ export type Refusal =
   | 'challenged'
   /** Under way for longer than its sender waits for an answer. */
   | 'late'
-  /** Held for longer than our clock ran since we asked for it. */
+  /** Its sender held our number for longer than our clock ran since we issued it. */
   | 'ahead'
   /** Its number was used before. */
   | 'replayed'
@@ -37,7 +37,7 @@ export type Refusal =
   /** A SuperEdge result of a member that our own probes do not reach. */
   | 'unreached'
 
-/** The HTTP status that a sender is answered; its body is the refusal's name. */
+/** The HTTP status of the answer, whose body is the refusal's name. */
 export const STATUS_OF: Readonly<Record<Refusal, number>> = {
   'too-fast': 429,
   'too-large': 413,

@@ -36,7 +36,7 @@ export const refusalAnswer = (refusal: Refusal): PeerAnswer => ({
 
 /** Size of a statement with its link in a zone where all is well. */
 const STATEMENT_BYTES = 128
-/** Smaller zones count as this large: two nodes of theirs talk more often, and one death changes what all of them say. */
+/** Smaller zones count as this large: two of their nodes talk more often, and one death changes what all of them say. */
 const LEAST_MEMBERS = 64
 
 /** Signed answers, each bound to the request that it answers. */

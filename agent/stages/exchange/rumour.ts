@@ -4,23 +4,24 @@ import type { PeerState } from './peer-state.js'
 import { RateLimit, TokenBucket } from './rate-limit.js'
 
 /**
- * Each agent that receives the news sends it to so many others, so many times: two rounds reach everybody, the others bring back
- * the records that a majority must have made since, before the verdict counts.
+ * Each agent that receives the news sends it to `FANOUT` others in each of `ROUNDS` rounds. Two rounds reach everybody.
+ * The others bring back the records that a majority must have made since the news, before the verdict counts.
  */
 const FANOUT = 4
 const ROUNDS = 4
-/** When a cut makes news all the time: so many rounds in a second, and so many at once. */
+/** Limits the rounds while a partition makes news all the time: per second, and at once. */
 const PER_SECOND = 4
 const AT_ONCE = 8
 /**
- * How often news about one member is passed on: a death, a return and a second death, two levels each, then how things stand
- * once in 30 seconds. So an observer that keeps changing its vote neither keeps the zone talking nor delays news about others.
+ * How often news about one member is passed on: a death, a return and a second death, two levels each, then the present
+ * level once in 30 seconds. So an observer that keeps changing its vote neither keeps the zone talking nor delays news
+ * about others.
  */
 const PER_MEMBER = { perSecond: 1 / 30, burst: 6 }
 /** Random draws to find one receiver; some hit members that are down. */
 const TRIES = 8
 
-/** So many votes, from observers that do not depend on each other, are more than one bad link. */
+/** This many votes, from independent observers, mean more than one bad link. */
 const INDEPENDENT = 2
 
 /**
@@ -31,7 +32,7 @@ const INDEPENDENT = 2
 export class Rumour {
   readonly #context: ExchangeContext
   readonly #limit = new TokenBucket({ perSecond: PER_SECOND, burst: AT_ONCE })
-  /** What was last told of each member. */
+  /** The level that was last passed on of each member. */
   #agreed!: Uint8Array
   #perMember!: RateLimit
   #rounds = 0

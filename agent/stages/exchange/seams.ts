@@ -26,8 +26,8 @@ export interface EngineSeams {
   /** Another observer calls for votes: probe this node now, and report the round with `setOwnVote`. */
   onSuspect(target: NodeName): void
   /**
-   * More time went by for a peer than for us: this machine stood still, or was put back to an older state, while its
-   * own clocks show nothing. Answered with `resumed`, or ignored.
+   * More time went by for a peer than for us: this machine stood still, or was restored to an older state, although its
+   * own clocks do not show it. The callee calls `resumed`, or ignores it.
    */
   onSuspended(): void
   /** Keep this number for the next start; called at most every 30 s. */

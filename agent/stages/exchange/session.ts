@@ -5,7 +5,7 @@ import type { Header } from './wire.js'
 /** How far behind the newest request an older one may still arrive. */
 const WINDOW = 32
 
-/** By this share of the time that passed, two machines' monotonic clocks may differ. */
+/** Two machines' monotonic clocks may differ by this share of the time that passed. */
 const DRIFT = 1 / 2_000
 
 /** 64 random bits, never 0: 0 means "none yet" on the wire. */
@@ -16,33 +16,33 @@ export const makeBoot = (random: Random): bigint => {
   }
 }
 
-/** What to do with a request that is rightly signed. Whatever is not accepted is answered with a challenge. */
+/** What to do with a request whose signature is valid. Any that is not accepted is answered with a challenge. */
 export type Admission =
-  /** It was under way no longer than this: what it says is by so much older than it says. */
+  /** It was under way for at most this long: its records may be that much older than they say. */
   | { readonly kind: 'accepted'; readonly delayMs: number }
   /** Not meant for this incarnation of this receiver, or from an incarnation that has not answered yet. */
   | { readonly kind: 'challenged' }
   /** Held back for too long. */
   | { readonly kind: 'late' }
   /**
-   * Since we showed its number more time went by for the sender than for us, by so much: our own clock stood still, or
-   * was put back with all of our memory.
+   * Since we issued its number, this much more time went by for the sender than for us: our own clock stood still, or our
+   * machine was restored to an earlier state, memory and clock together.
    */
   | { readonly kind: 'ahead'; readonly byMs: number }
-  /** Its number was used before: somebody repeats it, or its sender was put back to an earlier state of its memory. */
+  /** Its number was used before: it is a replay, or its sender was restored to an earlier state of its memory. */
   | { readonly kind: 'replayed' }
 
 /** Of a request's header: who sent it, what it shows, and for how long its sender held that. */
 export type Request = Pick<Header, 'senderBoot' | 'senderSeq' | 'destBoot' | 'heldMs'>
 
-/** A number says when it was shown: it is `start` plus the milliseconds of the own clock. */
+/** A number tells when it was issued: it is `start` plus the milliseconds of the own clock. */
 const numberAt = (start: bigint, now: number): bigint =>
   BigInt.asUintN(64, start + BigInt(Math.floor(now)))
 
-/** A node whose memory was put back by more than this does not learn of it from its peers. */
+/** A node that was restored to a state older than this does not learn of it from its peers. */
 const MAX_BACK_MS = 100 * 24 * 3_600_000
 
-/** @returns when we showed this number, after `now` when our clock was put back; undefined when we never did. */
+/** @returns when we issued this number (later than `now` if our clock was set back); undefined when we never did. */
 const shownAt = (start: bigint, number: bigint, now: number): number | undefined => {
   const at = Number(BigInt.asUintN(64, number - start))
   return start === 0n || at > now + MAX_BACK_MS ? undefined : at
@@ -80,21 +80,21 @@ export class InboundSession {
     return { kind: 'accepted', delayMs }
   }
 
-  /** What the sender of an accepted request must show next. */
+  /** The number that the sender of an accepted request must carry next. */
   next(now: number): bigint {
     return numberAt(this.#start, now)
   }
 
   /**
-   * What must be shown by a sender whose request was not accepted. Repeating this changes nothing for the incarnation
-   * that we listen to: whoever replays its requests cannot shut it out.
+   * The number that a sender must carry next whose request was not accepted. Calling this again changes nothing for the
+   * incarnation that we listen to, so replaying its requests cannot shut it out.
    */
   challenge(random: Random, now: number): bigint {
     if (this.#pending === 0n) this.#pending = makeBoot(random)
     return numberAt(this.#pending, now)
   }
 
-  /** No number that was shown so far counts any more: whatever is under way, or waits to be read, is challenged. */
+  /** Invalidate all numbers issued so far: requests under way, or waiting to be read, are challenged. */
   forget(): void {
     this.#boot = 0n
     this.#start = 0n

@@ -31,7 +31,7 @@ interface ExchangeSeams {
   readonly topology?: MakeTopology | undefined
 }
 
-/** The stage that holds the zone's records: it makes the own one of what the own probes say, and exchanges all of them. */
+/** The stage that holds the zone's records: it makes this node's record from its own probes, and exchanges all records. */
 export interface ExchangeStage extends ShownStage {
   /** Takes what peers send; answers 503 until zone and keys are known. */
   readonly inbox: PeerInbox
@@ -212,7 +212,7 @@ class ZoneExchange implements ExchangeStage {
     this.#seams.store.evidence.emit(isNews ? 'changed' : 'fresher')
   }
 
-  /** What a vote moved changes how we talk, and what we say of ourselves. */
+  /** A vote may change how often we exchange, and what our record says of this node. */
   #afterVote({ changes, state }: VoteOutcome): void {
     this.#majorityCall.review(state)
     this.#engine?.setBurst(changes.burst)

@@ -8,13 +8,13 @@ import { PeerDigests } from './peer-digests.js'
 import type { PeerState } from './peer-state.js'
 import type { NewsEntry } from './signed-body.js'
 
-/** Quarters by which a sign of life must be later than the known one to be passed on while nothing is contested. */
+/** While nothing is contested, a sign of life is passed on only if it is this many quarters later than the known one. */
 export const QUIET_LEAST = 20
 /** What a member said so recently may be new to a peer that has not sent its digest. */
 const RECENT_MS = 30_000
 /**
- * One statement of another member goes to so many peers that did not ask for it, which is enough for nearly all to have
- * it from somebody; the others get it when they say what they know, as each exchange does.
+ * Each statement of another member goes to this many peers that did not ask for it, enough for nearly all to get it from
+ * somebody. The others get it when they send their digest, as in each exchange.
  */
 const UNASKED_PEERS = 4
 
@@ -35,9 +35,9 @@ export class StatementNews {
   readonly #peerDigests: PeerDigests
   /** The first peers that were sent the member's present statement without asking, by place. */
   readonly #sentUnasked = new Map<number, Set<PeerState>>()
-  /** The places of members that may have said lately what others must hear at once. */
+  /** The places of members that may have said something lately that others must hear at once. */
   #urgent = new Set<number>()
-  /** The places of members that peers have links of which fit no statement that is known here, or had. */
+  /** The places of members of which peers have, or had, links that fit no statement known here. */
   #missed = new Set<number>()
 
   constructor(seams: StatementNewsSeams) {
@@ -47,7 +47,7 @@ export class StatementNews {
     this.#peerDigests = new PeerDigests(size)
   }
 
-  /** What is known, or its age, may have changed of all members. */
+  /** What is known of any member, or its age, may have changed. */
   readAnew(): void {
     const { table, known, member } = this.#seams
     this.#urgent = new Set()
@@ -105,7 +105,7 @@ export class StatementNews {
   }
 
   /**
-   * What a peer lacks that asked, by its digest.
+   * What a peer that asked lacks, by its digest.
    * @param isBurst also signs of life that are later by less than `QUIET_LEAST`
    */
   forAsking(peer: PeerState, isBurst: boolean): readonly NewsEntry[] {
@@ -122,16 +122,16 @@ export class StatementNews {
     }
   }
 
-  /** Again to a peer that was sent it: it may not have arrived, and none of them takes the place of another. */
+  /** A peer that was sent it may be sent it again: it may not have arrived, and the peer takes up no further place. */
   #maySendUnasked(peer: PeerState, place: number): boolean {
     const sent = this.#sentUnasked.get(place)
     return sent === undefined || sent.size < UNASKED_PEERS || sent.has(peer)
   }
 
   /**
-   * What to send to a peer that did not ask: by its last digest, and what is recent. Statements of others that went to
-   * `UNASKED_PEERS` already are left out.
-   * @param isWide also of members that repeat what they said
+   * What to send to a peer that did not ask: the recent news that it lacks by its last digest. Statements of others that
+   * went to `UNASKED_PEERS` already are left out.
+   * @param isWide include members that only repeat what they said
    * @param isBurst as in `forAsking`
    */
   unasked(peer: PeerState, isWide: boolean, isBurst: boolean): readonly NewsEntry[] {
@@ -151,7 +151,7 @@ export class StatementNews {
     )
   }
 
-  /** Of members that said lately what others must hear at once. */
+  /** The places of members that said something lately that others must hear at once. */
   #recentPlaces(now: number): Iterable<number> {
     for (const place of this.#urgent) {
       const { urgentSince } = this.#seams.member(place)!

@@ -22,10 +22,10 @@ const idsOf = ({ roster }: RecordTable, targets: readonly number[]): readonly bi
   // Members are in the order of their ids.
   targets.toSorted((a, b) => a - b).map(target => roster.members[target]!.id)
 
-/** By so many members another node's roster may be ahead of ours. */
+/** Another node's roster may have this many members that ours does not have yet. */
 const UNKNOWN_NAMED = 256
 
-/** Whether it names more nodes than the zone can have: who passed it on would send for its sake, not for the zone's. */
+/** Whether it names more nodes than the zone can have: passing it on would cost traffic that is of no use to the zone. */
 export const isLong = (
   { size }: RecordTable,
   { down, notLooked, standsInFor }: Statement,
@@ -59,8 +59,8 @@ const cutAtOf = ({ flags, cutFor }: Statement, quarters: number, madeAt: number)
   (flags & FLAG.cloudCut) === 0 ? -Infinity : madeAt - (quarters + cutFor) * QUARTER_MS
 
 /**
- * Write a member's statement into a draft. Where the member has another roster or topology, nodes that it does not name
- * keep the vote known before, since it may not observe the same ones there, and its votes as a backup observer wait.
+ * Write a member's statement into a draft. Where the member has another roster or topology it may observe other nodes: a
+ * node that it does not name stays "not looked" if it was, and its votes as a backup observer wait.
  */
 const draftOf = (
   table: RecordTable,
@@ -108,7 +108,7 @@ const draftOf = (
 export class StatementRecords {
   readonly #table: RecordTable
   readonly #draft: RecordDraft
-  /** The statement that each member's row was written from, and `RecordTable.replaced` since. */
+  /** The statement that each member's row was written from, and the member's `RecordTable.replaced` after that. */
   readonly #written: (ReceivedStatement | undefined)[] = []
   readonly #replaced: Uint32Array
 
@@ -118,7 +118,7 @@ export class StatementRecords {
     this.#replaced = new Uint32Array(table.size)
   }
 
-  /** Let a statement count, which is the newest of its member. Most repeat what the records hold already. */
+  /** Copy a member's newest statement into its record. Most repeat what the record holds already. */
   copy(index: number, known: KnownStatement): News {
     const { received, progress, madeAt } = known
     const table = this.#table

@@ -21,7 +21,7 @@ import type { PlacedEntry } from './signed-body.js'
 
 /** A member's statement is asked for again at most this often, however many wrong links peers pass on. */
 const MISSED_MS = 10_000
-/** What a member seems to have signed so soon after it fell back to the zone's key may be from before. */
+/** A statement that seems signed this soon after its member fell back to the zone's key may be from before. */
 const FALLBACK_MARGIN_MS = 2_000
 
 interface StatementsStart {
@@ -44,7 +44,7 @@ interface Place {
 
 /** Counted since start, over all members. */
 export interface StatementCounts {
-  /** Signatures that were proved, good or bad. */
+  /** Signatures that were verified, good or bad. */
   readonly proved: number
   /** Different statements of one epoch and time: a node's keys are on two machines, or it lies. */
   readonly equivocations: number
@@ -65,7 +65,7 @@ export class Statements {
   #records: StatementRecords
   #equivocations = 0
   #news: StatementNews
-  /** Undefined: to be found anew. */
+  /** Undefined: not computed yet. */
   #areAllSigned: boolean | undefined
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
@@ -195,7 +195,7 @@ export class Statements {
     return news
   }
 
-  /** A peer passed on a statement in the own node's name. Where it is later than the own one, that goes on above it. */
+  /** A peer passed on a statement in the own node's name. If it is newer than ours, we go on with a higher epoch. */
   #hearOfUs(entry: Entry, arrival: { readonly now: number; readonly peer: PeerState }): void {
     const own = this.#own
     if (entry.kind !== 'statement' || own?.isUnproved(entry.received) !== true) return

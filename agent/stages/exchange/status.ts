@@ -22,12 +22,12 @@ export interface PeerStatus {
   readonly isSigned: boolean
   /** When what it last signed was made; null when nothing was heard that its known keys signed. */
   readonly signedAt: number | null
-  /** Statements with the number of another one that it signed, too. */
+  /** Statements that have the same number as another one that it signed. */
   readonly equivocations: number
   /** Requests to it that failed, and why the last one did. */
   readonly failures: number
   readonly trouble: string | null
-  /** It failed since one of us two does not have the key with which the other signs. */
+  /** It failed because one of us does not have the key with which the other signs. */
   readonly isKeyRefused: boolean
   readonly refusals: Counts
   readonly bytesSent: number
@@ -64,7 +64,7 @@ export interface EngineStatus {
   readonly sharingKeys: number
   /** Requests to all peers that failed. */
   readonly failures: number
-  /** Built when it is asked for first: most who look need the numbers alone. */
+  /** Built on first access: most callers need only the numbers. */
   readonly peers: readonly PeerStatus[]
 }
 
@@ -96,7 +96,7 @@ const peerStatus = (peer: PeerState, { membership, now }: ExchangeContext): Peer
   bytesReceived: peer.bytesReceived,
 })
 
-/** What it said of its keys is no longer so when it refuses ours. */
+/** Once a peer refuses our keys, the key set that it reported no longer counts. */
 const isSharing = ({ keySetHash, isKeyRefused }: PeerState, ownHash: number): boolean =>
   keySetHash === ownHash && !isKeyRefused
 

@@ -32,19 +32,19 @@ export class Traffic {
     return this.#messagesReceived
   }
 
-  /** A message of so many bytes leaves. */
+  /** A message of this many bytes leaves. */
   sent(bytes: number, peer?: PeerState): void {
     this.#bytesSent += bytes
     this.#messagesSent++
     if (peer !== undefined) peer.bytesSent += bytes
   }
 
-  /** A request came, whatever becomes of it. */
+  /** A request came, accepted or not. */
   requestCame(): void {
     this.#messagesReceived++
   }
 
-  /** So many bytes were read. */
+  /** This many bytes were read. */
   received(bytes: number, peer?: PeerState): void {
     this.#bytesReceived += bytes
     if (peer !== undefined) peer.bytesReceived += bytes

@@ -14,7 +14,7 @@ const ALL_WELL: Said = { flags: 0, down: [], standsInFor: [], membershipHash: 0n
 const isSameList = (a: readonly bigint[], b: readonly bigint[]): boolean =>
   a.length === b.length && a.every((id, at) => id === b[at])
 
-/** A backup observer's votes count only with those who have its roster: after a change they wait for its new statement. */
+/** A backup observer's votes count only for agents with the same roster: after a change these wait for its new statement. */
 const isBackupElsewhere = (before: Said, said: Said): boolean =>
   said.standsInFor.length > 0 && before.membershipHash !== said.membershipHash
 
@@ -38,6 +38,6 @@ export const urgentSince = (
   { urgentSince: known, now }: { readonly urgentSince: number; readonly now: number },
 ): number => {
   if (!isWorthPush(before ?? ALL_WELL, received.statement)) return known
-  // To an agent that has just started it is all new, and was said long ago.
+  // An agent that has just started hears everything for the first time, even what was said long ago.
   return before === undefined ? madeAt - progress.quarters * QUARTER_MS : now
 }

@@ -2,7 +2,7 @@
 import type { NodeName } from '../../../core/ids.js'
 import type { PeerState } from './peer-state.js'
 
-/** Whoever heard so many others call for votes on a node within CALL_QUIET_MS need not call again. */
+/** An agent that heard this many others call for votes on a node within CALL_QUIET_MS need not call again. */
 const CALLS_ENOUGH = 2
 const CALL_QUIET_MS = 2_000
 /** The same agent calls for votes on the same node at most this often. */

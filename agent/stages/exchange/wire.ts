@@ -40,7 +40,7 @@ export const SPARSE = 1
 export interface Header {
   readonly type: number
   readonly flags: number
-  /** Of the sender's roster and topology: whoever has the same may read records by place. */
+  /** Of the sender's roster and topology: a receiver with the same one may read records by place. */
   readonly membershipHash: bigint
   readonly senderId: bigint
   /** In a request the sender's incarnation; in a reply the number that the requester's next request must show. */
@@ -118,18 +118,18 @@ const refused = (refusal: Refusal): Opened => ({ ok: false, refusal })
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-/** The zone that a message of full length says it is for; nothing of it is proved. */
+/** The zone that a message of full length says it is for; not verified. */
 export const zoneNamedBy = (message: Uint8Array): bigint => bufferOf(message).readBigUInt64LE(8)
 
 /** Whether a message says that it is signed with the key of a pair; which pair follows from its sender's id. */
 export const isOfPair = (message: Uint8Array): boolean =>
   message.length >= HEADER_BYTES + MAC_BYTES && bufferOf(message).readUInt32LE(0) === OF_PAIR.magic
 
-/** What a message of full length says of itself; nothing of it is proved. */
+/** What a message of full length says of itself; not verified. */
 export const headerNamedBy = (message: Uint8Array): Header => headerOf(bufferOf(message))
 
 /**
- * Verify a message. Only what is needed to find the key is read before the signature is proved over the raw bytes.
+ * Verify a message. Only what is needed to find the key is read before the signature over the raw bytes is verified.
  * Never throws, whatever the bytes.
  * @param keys of the zone, or of a pair: a message signed with the other kind is malformed
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** What Go's encoder writes otherwise than ours, and SuperEdge signs. */
+/** Characters that Go's encoder, unlike ours, escapes; SuperEdge signs the escaped form. */
 const ESCAPES: Readonly<Record<string, string>> = {
   '<': '\\u003c',
   '>': '\\u003e',

@@ -126,7 +126,7 @@ const rowsOf = (value: unknown): Result['rows'] | typeof BAD => {
   return rows
 }
 
-/** Only one dialect can read a time; rows without any could be either's. */
+/** The form of a time tells the dialect; rows without a time could be of either. */
 const dialectsOf = (rows: Result['rows'], spelled: Dialect): readonly Dialect[] | typeof BAD => {
   const kinds = new Set<string>()
   for (const row of rows?.values() ?? []) if (row.time !== undefined) kinds.add(typeof row.time)
@@ -147,7 +147,7 @@ const isSignedBy = (keys: KeyRing, message: string, hmac: string): boolean => {
 /**
  * Read a `PUT /result` of either dialect. As SuperEdge does, the parsed values are encoded again and that is what
  * must be signed; so the order of rows, the case of names and unknown fields do not matter. Nothing ties it to a
- * time, a receiver or a connection: whoever recorded it can send it again.
+ * time, a receiver or a connection: anybody who recorded it can replay it.
  * @param otherwise the dialect when the body does not show which one it is.
  */
 export const openResult = (bytes: Uint8Array, keys: KeyRing, otherwise: Dialect): OpenedResult => {

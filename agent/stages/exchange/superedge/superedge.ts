@@ -28,15 +28,15 @@ const maxResultBytes = (size: number): number => Math.min(512 << 10, 1024 + 256 
 const COUNTS_PERIODS = 2
 
 /**
- * SuperEdge's agents, both ways, where an operator asked for them. Their results say neither when they were made nor for
- * whom, so whoever recorded one can send it again. Therefore a result counts only for its sender (by the address
- * in its signed part), if that member has never spoken our protocol, while our own probes reach it, for two periods
- * after it came in, and with us alone: it is passed on to nobody. And only whose results count gets ours: who merely
- * answers at an address gets nothing that is signed.
+ * Exchange with SuperEdge's agents, in both directions, where an operator enabled it. Their results say neither when nor
+ * for whom they were made, so anybody who recorded one can replay it. Therefore a result counts only for its sender (by
+ * the address in its signed part), if that member has never spoken our protocol, while our own probes reach it, for two
+ * periods after it came in, and only here: it is passed on to nobody. Our results go only to peers whose results count:
+ * an agent that merely answers at an address gets nothing that is signed.
  */
 export class SuperEdgeExchange {
   readonly #context: ExchangeContext
-  /** Whose results count, and what cancels their end. */
+  /** The peers whose results count, and what cancels their expiry. */
   readonly #ends = new Map<PeerState, () => void>()
   #cancel: (() => void) | undefined
 
@@ -48,7 +48,7 @@ export class SuperEdgeExchange {
     const { options, seams } = this.#context
     if (options.superedgePeers === 'off' || this.#cancel !== undefined) return
     seams.log.warn(
-      'results of SuperEdge agents are taken: whoever recorded one can send it again',
+      'results of SuperEdge agents are taken: anybody who recorded one can replay it',
       {
         option: `--superedge-peers=${options.superedgePeers}`,
       },
@@ -115,7 +115,7 @@ export class SuperEdgeExchange {
     if (peer.spokeV1At !== -Infinity || table.hb[origin] !== 0) return 'superseded'
     if (!this.#isReached(origin)) return 'unreached'
     if (peer.dialect !== how.dialect) {
-      seams.log.warn('a SuperEdge agent votes: whoever recorded its results can send them again', {
+      seams.log.warn('a SuperEdge agent votes: anybody who recorded its results can replay them', {
         peer: peer.name,
         dialect: how.dialect,
       })
@@ -134,13 +134,13 @@ export class SuperEdgeExchange {
     return undefined
   }
 
-  /** Our last word about it is up, and not for want of a round. */
+  /** Our own vote on it is up, and comes from a round. */
   #isReached(target: number): boolean {
     const { table } = this.#context.membership
     return table.failedRounds[target]! >= 0 && !table.saysDown(table.self, target)
   }
 
-  /** Its result counts no more. */
+  /** Its result no longer counts. */
   #end(peer: PeerState): void {
     const { membership, seams } = this.#context
     const { table, peers } = membership
@@ -155,7 +155,7 @@ export class SuperEdgeExchange {
     const { table } = membership
     const draft = table.makeDraft()
     draft.origin = origin
-    // Who has no rows has not looked at anybody yet.
+    // An agent that sends no rows has not looked at anybody yet.
     draft.flags = isUp.size === 0 ? FLAG.warming : 0
     const { members } = table.roster
     for (const target of table.topology.targetsOf(origin)) {

@@ -281,7 +281,7 @@ t.test('a zone of three kinds of agents', async t => {
     .filter(({ level }) => level === 'warn')
     .map(({ message }) => message)
   t.ok(
-    warnings.includes('a SuperEdge agent votes: whoever recorded its results can send them again'),
+    warnings.includes('a SuperEdge agent votes: anybody who recorded its results can replay them'),
     warnings.join('; '),
   )
   t.match(old.put(first, [1]), { status: 200, text: 'Received!\n' })
