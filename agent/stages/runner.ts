@@ -4,7 +4,7 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { StageName, StageStatus } from '../../core/stage.js'
 
-/** A stage's rounds and what became of them. */
+/** A stage's rounds and their outcomes. */
 export interface StageRunner {
   readonly status: StageStatus
   /** One round. Never rejects: a failure is the stage's status. A round that still runs is not started again. */
@@ -12,7 +12,7 @@ export interface StageRunner {
 }
 
 /**
- * Keep the books of one stage: rounds, the last outcome, and a log line when the outcome changes.
+ * Keep track of one stage: rounds, the last outcome, and a log line when the outcome changes.
  * @param round does the work and says in words what it did; throws when it could not.
  */
 export const makeStageRunner = (

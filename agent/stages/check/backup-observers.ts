@@ -6,7 +6,7 @@ import type { RecordTable } from '../../records/table.js'
 
 /** With fewer observers than this whose votes count, a node's backup observers begin to look. */
 const ENOUGH_OBSERVERS = 3
-/** They begin, and end, after so many windows. */
+/** They begin, and end, after this many reaffirm windows. */
 const PATIENCE_WINDOWS = 2
 
 /** What the decision is made from, at one instant. */
@@ -31,7 +31,7 @@ const countedObservers = (
 }
 
 /**
- * In a large zone a node's few observers can all be lost at once: dead, or on the other side of a cut. After a while
+ * In a large zone a node's few observers can all be lost at once: dead, or on the other side of a partition. After a while
  * the next in line probe it too, so that it does not go unwatched.
  */
 export class BackupObservers {

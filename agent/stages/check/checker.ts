@@ -16,13 +16,13 @@ export interface CheckerSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Without it no round is void for delays of our own. */
+  /** Without it no round is void because this process was late. */
   readonly loopLag?: LoopLag | undefined
-  /** Each round that said something. */
+  /** Called for each round that found the target up or down. */
   readonly onRound: (outcome: RoundOutcome) => void
-  /** Each round that said nothing. */
+  /** Called for each void round. */
   readonly onVoid: (round: VoidRound) => void
-  /** What an answer from the target's address is worth. Default: it is the target's. */
+  /** What an answer from the target's address is worth. Default: it counts as the target's. */
   readonly credit?: (target: Target) => Credit
   /** Other observers of the target should look now: two attempts were missed, or it went down just now. */
   readonly callForVotes: (target: NodeName) => void
@@ -35,19 +35,19 @@ export interface Checker {
    * new ones are spread over the next second.
    */
   setTargets(list: readonly Target[]): void
-  /** Give up the rounds that run and look at everybody anew, as with new targets; what was seen stays until then. */
+  /** Abort the running rounds and probe all targets anew, as if they were new; what was seen stays until then. */
   restart(): void
-  /** Start a round now, unless one runs or the node is no target. */
+  /** Start a round now, unless one runs or the node is not a target. */
   probeNow(name: NodeName): void
   /** Probe all targets now; at most once per check period. */
   sweep(): void
-  /** Rounds that start from now on take this many times as long; 1 is normal, less is taken for 1. */
+  /** Rounds that start from now on take this many times as long; 1 is normal, less counts as 1. */
   slowDown(factor: number): void
   /** This node itself was cut off: the falls of the last rounds are not held against the targets. */
   forgiveFalls(): void
   /** Why probing cannot work at all at present, in words; undefined when it can. */
   readonly trouble: string | undefined
-  /** Undefined for a node that is no target. */
+  /** Undefined for a node that is not a target. */
   stateOf(name: NodeName): TargetState | undefined
   /** Abort everything; resolves when no probe is at work. May be called twice. */
   stop(): Promise<void>
@@ -57,7 +57,7 @@ const FIRST_ROUNDS_MS = 1_000
 const SWEEP_LEAST = 2
 const SWEEP_SHARE = 0.2
 const SWEEP_TARGETS = 15
-/** Falls within so many check periods may come from one isolation of this node. */
+/** Falls within this many check periods may come from one isolation of this node. */
 const ISOLATION_PERIODS = 2
 
 const TARGETS_OWN: Credit = Object.freeze({ vote: 'up', reason: '' })
@@ -180,7 +180,7 @@ class PeerChecker implements Checker {
   }
 }
 
-/** A plugin that reaches nobody, and needs a repair here before it can. */
+/** Says why, when a plugin can probe no target until something on this node is repaired. */
 const brokenWords = (plugin: CheckPlugin, workers: readonly ProbeWorker[]): string | undefined => {
   const results = workers.flatMap(worker => worker.lastResults.get(plugin) ?? [])
   const worst = results.find(result => result.kind === 'unknown' && result.needsRepair === true)

@@ -31,7 +31,7 @@ const META_SERVER_PORT = '10550'
 const isMetaServer = ({ host, port }: URL): boolean =>
   port === META_SERVER_PORT && namesThisHost(host, 'localhost')
 
-/** A refusal or a conflict is an answer of the cloud, too; that there were too many requests, an edge's own API says as well. */
+/** A refusal or a conflict is an answer of the cloud, too. A 429 is not: an edge's own API may give it as well. */
 const isAnswer = (error: unknown): error is KubeStatusError =>
   isAnsweredByCloud(error) && error.status !== 429
 
@@ -51,14 +51,14 @@ const makeWriteCheck = (kube: Pick<KubeApi, 'renewAgentLease'>, options: CheckOp
   }
 }
 
-/** Whether what answers there may be a cache on this machine: SuperEdge's lite-apiserver has a loopback or a link-local address. */
+/** Whether it may be a cache on this machine: SuperEdge's lite-apiserver has a loopback or a link-local address. */
 const mayBeCache = ({ hostname }: URL): boolean =>
   namesThisHost(hostname, 'localhost') || hostname.startsWith('169.254.')
 
-/** As `isAnswer`, but for 404: that is what a cache itself says about an object that it has not kept. */
+/** As `isAnswer`, except for 404, which a cache itself answers for an object that it has not stored. */
 const isAnswerPastCache = (error: unknown): boolean => isAnswer(error) && error.status !== 404
 
-/** Rejects unless the own Lease is served, or the apiserver refuses it by its own word. */
+/** Rejects unless the own Lease is served, or the apiserver itself refuses it. */
 export const makeLeaseCheck =
   (
     kube: Pick<KubeApi, 'getLease' | 'server' | 'tryRenewal'>,
@@ -67,7 +67,7 @@ export const makeLeaseCheck =
   async signal => {
     const isPastCache = mayBeCache(await kube.server())
     try {
-      // Caches answer reads in the cloud's place; some answer writes, too, with the object as they kept it.
+      // Caches answer reads in the cloud's place; some answer writes, too, with the stored object.
       if (isPastCache) await kube.tryRenewal(nodeName, signal)
       else await kube.getLease(nodeName, signal)
     } catch (error) {

@@ -25,7 +25,7 @@ type CloudLinkOptions = Pick<
   'cloudCheckPeriodMs' | 'cloudCheckTimeoutMs' | 'cloudCheckFailures'
 >
 
-/** What is asked of the apiserver. Each rejects unless it was answered as asked. */
+/** The requests to the apiserver. Each rejects unless it got the expected answer. */
 interface Questions {
   readonly clock: Clock
   /** The Lease is asked for, too, when `/livez` takes longer than this. */
@@ -44,9 +44,9 @@ const isFulfilled = (work: Promise<void>): Promise<boolean> =>
   )
 
 /**
- * Asks at each call. An apiserver that says that it is unwell, or takes its time to say so, may serve all the same, and what
- * is on the way may keep `/livez` to itself: then the node's own Lease decides, which is what the node's kubelet needs of it.
- * Neither earlier answers nor those to other requests say whether it is served now. Rejects with what became of `/livez`.
+ * Asks at each call. An apiserver that reports itself unwell, or is slow to answer, may still serve, and a proxy on the way
+ * may not let `/livez` through. Then the node's own Lease decides, since the node's kubelet needs that. Neither earlier
+ * answers nor those to other requests tell whether the Lease is served now. Rejects with the error of `/livez`.
  */
 export const makeApiCheck =
   ({ clock, slowMs, ping, askLease, reconnect }: Questions) =>
@@ -63,7 +63,7 @@ export const makeApiCheck =
     try {
       await Promise.any([pinged, served()])
     } catch {
-      // Behind a load balancer the connection may lead to the one apiserver that is unwell.
+      // Behind a load balancer this connection may lead to the one apiserver that is unwell.
       reconnect()
       await pinged
     } finally {
@@ -72,7 +72,7 @@ export const makeApiCheck =
   }
 
 /**
- * Ask the apiserver for a sign of life all the time. One answer is enough for `up`; `cut` takes
+ * Ask the apiserver for a sign of life again and again. One answer is enough for `up`; `cut` takes
  * `cloudCheckFailures` failures in a row, so that one lost packet starts no vouching.
  */
 export const watchCloudLink = (options: CloudLinkOptions, seams: CloudLinkSeams): CloudLink => {

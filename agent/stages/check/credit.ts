@@ -8,7 +8,7 @@ import type { Credit } from './probe-worker.js'
 /** What the credit depends on, at one instant. */
 export interface CreditScene {
   readonly records: ZoneRecords
-  /** A member from which nothing came since then is silent. */
+  /** A member that has sent nothing since then is silent. */
   readonly sinceAt: number
   /** Whether a connection to this address would end on our own machine. */
   readonly isOwnAddress: (address: string) => boolean

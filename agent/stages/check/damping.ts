@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Memory of how often a node fell: each fall adds one, time takes it away. */
+/** Memory of how often a node fell: each fall adds one, and the sum decays with time. */
 export interface Flaps {
   readonly penalty: number
   /** `Clock.now` at which the penalty was this large. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Vote } from '../../../vote/evidence.js'
 
-/** What is known of who is at a target's address. */
+/** What is known about the agent at a target's address. */
 export interface AtAddress {
   /**
    * Who signed the last answer from there: `sharer` is another member that has this address too, `own` says that it is
@@ -16,11 +16,11 @@ export interface AtAddress {
 
 /**
  * What an answer from the target's address says about the target. It counts only if the target itself gave it:
- * - Another member with the same address signed there, or the address is this node's own: a silent target is gone, and one
- *   whose agent speaks was not looked at.
+ * - Another member with the same address signed there, or the address is this node's own: a silent target is down, and
+ *   one whose agent speaks counts as not looked at.
  * - Several members have the address: it counts for the one that signed there last, while that one speaks.
- * - A member with another address signed there: this proves nothing, since whoever holds a port can forward requests to any
- *   agent, and return what it signs.
+ * - A member with another address signed there: this proves nothing, since a program on that port can forward requests to
+ *   any agent, and return what it signs.
  * - Nobody signed although an agent was asked: kubelets sign nothing, so the answer counts, unless the address is shared.
  */
 export const voteFor = ({ signedBy, isShared, speaks }: AtAddress): Vote => {

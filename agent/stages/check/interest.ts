@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
 
-/** So many nodes may be of interest at one time. */
+/** At most this many nodes may be of interest at one time. */
 export const MAX_INTEREST = 32
-/** Interest that is not repeated ends after this: one lost request of a wrapper that asks every ten seconds is nothing. */
+/** Interest that is not repeated ends after this; a wrapper asks every ten seconds, so one lost request does not matter. */
 const INTEREST_MS = 60_000
 
 /**
- * Nodes that programs of this node depend on. In a zone of rings we watch only a few; these we probe as well, so that
- * a link that is broken between the two of us alone is seen here.
+ * Nodes that programs of this node depend on. In a zone of rings an agent probes only a few members. It probes these as
+ * well, to notice a link that is broken only between the two nodes.
  */
 export class Interest {
   readonly #clock: Clock
@@ -18,7 +18,7 @@ export class Interest {
     this.#clock = clock
   }
 
-  /** Somebody asks about these. Beyond the limit the newest question wins. @returns whether `names` changed. */
+  /** A program asks about these. Beyond the limit the newest question wins. @returns whether `names` changed. */
   ask(names: readonly string[]): boolean {
     const before = this.names.join()
     for (const name of names.slice(0, MAX_INTEREST)) {

@@ -25,7 +25,7 @@ export class KubeletReports {
     this.#seen = table.flags.map(flags => flags & KUBELET_BITS)
   }
 
-  /** The other members who say something else than before. */
+  /** The other members whose report has changed. */
   changed(): readonly NodeName[] {
     const { size, self, flags, roster } = this.#table
     const changed: NodeName[] = []

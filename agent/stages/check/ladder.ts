@@ -26,7 +26,7 @@ export const learnLoss = (loss: number, firstMissed: boolean): number =>
 export const learnMeasured = (loss: number, firstMissed: boolean): number =>
   (1 - LOSS_WEIGHT) * loss + (firstMissed ? LOSS_WEIGHT : 0)
 
-/** So many attempts that all are lost only once in a thousand rounds, within the operator's bounds. */
+/** How many attempts it takes so that all are lost only once in a thousand rounds, within the operator's bounds. */
 export const attemptsFor = (loss: number, min: number, max: number): number =>
   Math.min(max, Math.max(min, Math.ceil(Math.log(WRONG_ROUNDS) / Math.log(loss))))
 
@@ -42,9 +42,9 @@ export interface ClimbOptions {
   /** The first attempt may use a kept connection; the others never do. */
   readonly reuse: boolean
   readonly clock: Clock
-  /** So many attempts are without an answer by now: they failed, or the next one had to be started. */
+  /** Called with how many attempts have no answer so far: they failed, or the next one had to be started. */
   readonly onMissed: (missed: number) => void
-  /** Once, unless stopped before. */
+  /** Called once, unless stopped before. */
   readonly onEnd: (end: ClimbEnd) => void
 }
 
@@ -61,7 +61,7 @@ export interface ClimbEnd {
 /**
  * One plugin's attempts against one target in one round: they start `spacingMs` apart, run beside each other, and the
  * first success wins. A failure, even a quick one like a refused connection, does not end the ladder: the peer gets
- * the whole time to come back, so that a restart of a second or two is no death.
+ * the whole time to come back, so that a restart of a second or two does not count as a death.
  */
 export class Ladder {
   readonly #options: ClimbOptions
@@ -131,7 +131,7 @@ export class Ladder {
     const attempt = { signal: controller.signal, reuse: reuse && index === 0 }
     this.#settled.push(
       ask(plugin, target, attempt).then(result => {
-        // A settled attempt is not aborted any more: its kept connection may still be at the end of its answer.
+        // A settled attempt is not aborted any more: its kept connection may still be reading the end of the answer.
         this.#pending.delete(index)
         if (!this.#ended) this.#take(index, result)
       }),
@@ -174,7 +174,7 @@ export class Ladder {
   }
 }
 
-/** A plugin that throws has a bug: that is ours, so it lowers nobody. */
+/** A plugin that throws has a bug: that is our fault, so it lowers no node's score. */
 const ask = async (
   plugin: CheckPlugin,
   target: Target,

@@ -19,7 +19,7 @@ interface OwnNodeSeams {
   /** One round trip; rejects when the apiserver does not answer. */
   readonly ping: (signal: AbortSignal) => Promise<void>
   readonly onLink: (state: CloudLinkState) => void
-  /** The kubelet says something else. */
+  /** Called when the kubelet's report changes. */
   readonly onKubelet: (state: SelfReport) => void
 }
 

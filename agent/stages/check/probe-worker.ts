@@ -47,7 +47,7 @@ export interface WorkerContext {
 }
 
 const PERIOD_JITTER = 0.1
-/** In one of so many rounds the first attempt opens a new connection too; in the others it may reuse one. */
+/** In one of this many rounds the first attempt opens a new connection too; in the others it may reuse one. */
 const FRESH_EVERY = 6
 
 /** Probes one target: its timer and its rounds. Workers know nothing of each other, so none can delay another. */
@@ -170,7 +170,7 @@ export class ProbeWorker {
     if (isOurs || end.verdict === 'void') {
       const mayStand = found.verdict !== 'up'
       this.#takeVoid({ reason: isOurs ? 'this process was held up' : end.reason, mayStand }, now)
-      // The target may be dead, so after a delay of our own probe it again soon.
+      // The target may be dead, so after a delay on our side probe it again soon.
       this.#planNext(when.startedAt, before, isOurs)
       return
     }

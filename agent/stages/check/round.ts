@@ -27,7 +27,7 @@ export interface RoundOptions {
   readonly clock: Clock
   /** A link that loses little has missed two attempts: others should look too. Called at most once. */
   readonly onSuspicion: () => void
-  /** Once, unless stopped before. */
+  /** Called once, unless stopped before. */
   readonly onEnd: (end: RoundEnd) => void
 }
 

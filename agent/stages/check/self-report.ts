@@ -34,7 +34,7 @@ const HELD_UP = 'this process was held up'
 
 /**
  * Stricter than a peer's view, since others vouch because of it: only 2xx is well. A kubelet that answers but refuses to
- * say (401, 403, 429) says neither.
+ * say (401, 403, 429) counts as neither well nor bad.
  */
 const resultOfStatus = (status: number): ProbeResult => {
   if (status >= 200 && status < 300) return SUCCESS
@@ -139,8 +139,8 @@ class KubeletReporter implements SelfReporter {
   }
 
   /**
-   * Where nobody listened since we began, the kubelet may have no such port (`healthzPort: 0`): that says nothing. Once it
-   * has answered, a port that is closed is a kubelet that is gone.
+   * If the port was closed since we began, the kubelet may not have it (`healthzPort: 0`): that says nothing. Once the
+   * kubelet has answered, a closed port means that it is gone.
    */
   #credited(found: ProbeResult): ProbeResult {
     const isRefused = found.kind === 'failure' && found.reason === REFUSED

@@ -48,7 +48,7 @@ export interface CheckStage extends ShownStage {
   readonly ownKubelet: string
   /** Undefined for a node that is not probed. */
   stateOf(node: NodeName): TargetState | undefined
-  /** Somebody on this node depends on these nodes: probe them too, for a while. Unknown names are no harm. */
+  /** A program on this node depends on these nodes: probe them too, for a while. Unknown names do no harm. */
   setInterest(names: readonly string[]): void
 }
 
@@ -153,7 +153,7 @@ class ZoneCheck implements CheckStage {
     this.#probe()
   }
 
-  /** A node whose kubelet changed is probed at once: what it says is part of the score. */
+  /** A node whose kubelet's report changed is probed at once: the report is part of the score. */
   #takeEvidence(news: News): void {
     if (news !== 'changed') return
     for (const name of this.#kubelets?.changed() ?? []) this.#checker.probeNow(name)
@@ -166,7 +166,7 @@ class ZoneCheck implements CheckStage {
     this.#reviewTargets(state)
   }
 
-  /** Votes are rare while all is well, and it is well for long where the observers of a healthy node fall silent. */
+  /** Also on a timer: votes are rare while all is well, and it is so for long after a healthy node's observers fell silent. */
   #reviewTargets(state: ZoneState): void {
     const { clock, store } = this.#seams
     this.#cancelReview()
@@ -186,7 +186,7 @@ class ZoneCheck implements CheckStage {
     this.#reviewWarming()
   }
 
-  /** We could not look: what we said before stands for a while, and then nothing. */
+  /** We could not probe: our earlier vote stands for a while, then we have none. */
   #takeVoid({ target, voteStands }: VoidRound): void {
     if (!voteStands) this.#seams.store.endedVote.emit({ target, why: 'not-looked' })
     this.#reviewWarming()
@@ -204,7 +204,7 @@ class ZoneCheck implements CheckStage {
     if (!isWarming) this.#publish({ isWarming })
   }
 
-  /** A member from which nothing came since then is silent. */
+  /** A member that has sent nothing since then is silent. */
   get #silentSince(): number {
     return this.#seams.clock.now() - this.#options.recordTtlMs
   }

@@ -3,8 +3,8 @@ import type { Vote } from '../../../vote/evidence.js'
 import { holdMs, NO_FLAPS, withFall, type Flaps } from './damping.js'
 
 /**
- * After so many void rounds in a row, and so many check periods without another one, the vote before them no longer counts.
- * One round that this process was late for is not enough.
+ * After this many void rounds in a row, and this many check periods without any other round, the vote before them no
+ * longer counts. One round that this process was late for is not enough.
  */
 const VOID_ROUNDS = 3
 const VOID_PERIODS = 2
@@ -64,7 +64,7 @@ export class TargetHistory {
   readonly #checkPeriodMs: number
   #state = UNKNOWN
   #flaps: Flaps = NO_FLAPS
-  /** Before the last fall, and when that was. */
+  /** The flaps before the last fall, and when that fall was. */
   #flapsBefore: Flaps = NO_FLAPS
   #fellAt = -Infinity
   /** Void rounds in a row, and when the last other one ended. */

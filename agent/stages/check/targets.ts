@@ -8,7 +8,7 @@ import type { ZoneState } from '../../results.js'
 import { BackupObservers } from './backup-observers.js'
 import { Interest } from './interest.js'
 
-/** Whom this node probes: whom the topology asks for, whom it backs up, and whom somebody on this node depends on. */
+/** The members that this node probes: by the topology, as a backup observer, and because a program on it depends on them. */
 export class Targets {
   readonly #clock: Clock
   readonly #options: VoteOptions
@@ -28,12 +28,12 @@ export class Targets {
     this.#backups = new BackupObservers()
   }
 
-  /** Somebody on this node depends on these. @returns whether there may be other targets now. */
+  /** A program on this node depends on these. @returns whether there may be other targets now. */
   ask(names: readonly string[]): boolean {
     return this.#interest.ask(names)
   }
 
-  /** There was a vote, or `dueAt` has come. @returns whether there may be other targets now. */
+  /** Called after each vote and at `dueAt`. @returns whether there may be other targets now. */
   review({ table, judgement }: ZoneState): boolean {
     if (table.topology.kind === 'mesh') return false
     const scene = { table, judgement, now: this.#clock.now(), options: this.#options }
@@ -46,7 +46,7 @@ export class Targets {
     return this.#backups.dueAt(this.#options)
   }
 
-  /** Everybody to probe, and the extra members that are not to be probed any more. */
+  /** All members to probe, and the extra ones that are no longer to be probed. */
   list({ roster, topology }: RecordTable): {
     readonly targets: readonly RosterMember[]
     readonly ended: readonly NodeName[]

@@ -12,10 +12,10 @@ import type { ConfigProblem } from '../../results.js'
 
 /** The zone's keys, from the API or from disk. */
 export interface KeyKeeper {
-  /** Undefined until there were good ones: nothing is exchanged then. */
+  /** Undefined until there were good ones; until then nothing is exchanged. */
   readonly ring: KeyRing | undefined
   readonly problem: ConfigProblem | undefined
-  /** Take what disk remembers. */
+  /** Load the keys that were saved on disk. */
   recall(): Promise<void>
   /** What the API has now. */
   offer(secret: Found, hmacConfig: Found): void
@@ -50,8 +50,8 @@ const ruleOf = (error: unknown): string =>
   error instanceof InvalidInputError ? `${error.thing} ${error.rule}` : 'broken'
 
 /**
- * Follow the keys. A broken Secret keeps the last good ring in force: to lose the keys would silence the node, and a
- * silent node looks dead.
+ * Follow the keys. While the Secret is broken the last good ring stays in force: without keys the node would fall silent,
+ * and a silent node looks dead.
  */
 export const makeKeyKeeper = (
   options: {

@@ -14,7 +14,7 @@ export interface MembersPlan {
   readonly selector: string
   /** A selector that also finds nodes of other zones; undefined: there is none. */
   readonly wider: string | undefined
-  /** So many are watched; of more, joins are watched and the rest is polled. */
+  /** Up to this many Nodes are watched; with more, only joins are watched and the rest is polled. */
   readonly watchUpTo: number
   readonly pollMs: number
 }
@@ -24,7 +24,7 @@ const FEWER = 0.8
 /** Some proxies refuse longer selectors. */
 const MOST_SELECTOR_CHARACTERS = 30_000
 const RETRY_MS = 30_000
-/** Nodes of other zones are only shown, not needed: while the members are watched, they are listed this much more rarely. */
+/** Nodes of other zones are only shown: while the members are watched, they are listed this many times less often. */
 const RARELY = 12
 /** Members in doubt are read within this time, by each agent at a random moment. */
 const LOOK_WITHIN_MS = 3_000
@@ -51,11 +51,11 @@ export class MembersWatch {
   #isPolled = false
   #polls = 0
   #isListing = false
-  /** Said once, until lists work again. */
+  /** A failure is logged once until lists work again. */
   #hasComplained = false
-  /** Somebody asked for a list while there was one on its way. */
+  /** A list was asked for while another one was under way. */
   #mustListAgain = false
-  /** Who came, moved or went while there was one on its way, which may be older than that. */
+  /** Members that came, moved or went while a list was under way, which may be older than that. */
   readonly #learnt = new Map<string, MemberView | undefined>()
   #cancelPoll: () => void = () => undefined
   readonly #lists: ListPoint
@@ -253,7 +253,7 @@ export class MembersWatch {
     }
   }
 
-  /** They count whatever comes of a list that is only displayed. */
+  /** The members count even if the wider list, which is only displayed, fails. */
   async #pollMembers(): Promise<void> {
     const { signal } = this.#stopping
     if (!this.#isPolled) return
@@ -289,7 +289,7 @@ export class MembersWatch {
     const isSame =
       members.size === before?.size && [...members.keys()].every(name => before.has(name))
     if (!isSame) this.#watchJoins()
-    // Refused every time, perhaps for the length of its selector: polls find joins, too.
+    // The watch was refused every time, perhaps for the length of its selector: end it, since polls find joins, too.
     else if (this.#watching.status.lists === 0) this.#letEnd(this.#watching.stop())
   }
 }

@@ -29,9 +29,9 @@ const at = (view: NodeView, { address }: MemberView): NodeView =>
     : { ...view, internalIPs: address === undefined ? [] : [address] }
 
 /**
- * The own Node. It is read in full when it is new, when its address or a label that matters moved, and when it is gone;
- * that is learnt from a watch of its row, whose selector it matches as long as those labels stay. It begins when it is
- * known which labels matter. The address in a row is true at once: an apiserver that refuses reads may serve
+ * The own Node. It is read in full when it is new, when its address or a label that matters changed, and when it is gone.
+ * A watch of its row tells that: the Node matches the watch's selector as long as those labels stay. The watch begins when
+ * it is known which labels matter. The address in a row counts at once, since an apiserver that refuses reads may serve
  * watches.
  */
 export class OwnNode {

@@ -94,7 +94,7 @@ interface Made {
 
 type Nodes = ReadonlyMap<string, MemberView>
 
-/** The roster that is known, where it names the same members with the same addresses. */
+/** The known roster, if it names the same members with the same addresses. */
 const rosterOf = (
   own: NodeView,
   zone: ZoneName,
@@ -112,7 +112,7 @@ const waitingFor = ({ roster, source, problems }: NodeListResult): string => {
     : `waiting for the API; ${roster.members.length} nodes from ${source}`
 }
 
-/** What disk remembers; undefined when that is nothing, or of no use. */
+/** What was saved on disk; undefined when there is nothing, or nothing usable. */
 const recall = async <T>(
   { folder, log }: Pick<NodeListSeams, 'folder' | 'log'>,
   name: 'roster.json' | 'zone-config.json',
@@ -150,7 +150,7 @@ export class RosterKeeper {
     return this.#watch?.lists ?? 0
   }
 
-  /** Take what disk remembers, then watch. */
+  /** Load what was saved on disk, then watch. */
   async start(): Promise<void> {
     const { nodeName, namespace, keySecret, zoneWatchUpTo, zonePollPeriodMs } = this.#options
     const config = await recall(this.#seams, 'zone-config.json', text =>
@@ -184,7 +184,7 @@ export class RosterKeeper {
     await this.#seams.folder.settled()
   }
 
-  /** A watch brought a change: compute at once; what it throws is the next scheduled round's to report. */
+  /** A watch brought a change: compute at once. The next scheduled round reports what this throws. */
   #onChange(): void {
     try {
       this.#compute({ mayWait: true })
@@ -193,7 +193,7 @@ export class RosterKeeper {
     }
   }
 
-  /** @param mayWait whether what decides the labels that matter may come in a moment */
+  /** @param mayWait whether the configuration that decides which labels matter may still come in a moment */
   #compute({ mayWait }: { readonly mayWait: boolean }): string {
     const watch = this.#watch
     if (watch === undefined) return 'starting'
@@ -230,7 +230,7 @@ export class RosterKeeper {
     return `${roster.members.length} nodes: ${why}`
   }
 
-  /** A large zone's members are not looked at one by one where nothing has changed. */
+  /** In a large zone, members are not looked at one by one where nothing has changed. */
   #makeRoster(own: NodeView, { zone }: ZoneRule, nodes: Nodes): Made {
     const { roster: last } = this.#seams.store.nodeList.current
     const address = addressOf(own, this.#options.nodeAddress)
@@ -243,7 +243,7 @@ export class RosterKeeper {
     return this.#made
   }
 
-  /** On disk, and in the log: a roster that is not the one of the API that is known. */
+  /** Save and log a roster, unless it is the known one and came from the API. */
   #remember(next: RememberedRoster): void {
     const { store, folder, log } = this.#seams
     const { roster: last, source } = store.nodeList.current

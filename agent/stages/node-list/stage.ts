@@ -22,7 +22,7 @@ export interface NodeListStage extends ScheduledStage {
   readonly lists: number
 }
 
-/** *GetNodeList*: Nodes, ConfigMaps and keys of the API, and before those what disk remembers, go into the store. */
+/** *GetNodeList*: puts Nodes, ConfigMaps and keys of the API into the store, and before those what was saved on disk. */
 export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): NodeListStage => {
   const { store, log } = seams
   const onProblem = (problem: ConfigProblem): void => {
@@ -69,7 +69,7 @@ export const makeNodeListStage = (options: AgentOptions, seams: NodeListSeams): 
       await roster.start()
     },
     round: () => runner.run(),
-    // A watch that stood still goes on, or lists anew, by itself.
+    // A watch resumes, or lists anew, by itself.
     resumed: () => undefined,
     stop: () => roster.stop(),
   }

@@ -42,7 +42,7 @@ const parseUnitName = (name: string): string => {
   )
 }
 
-/** Each Node is matched against each unit that its zone is not. */
+/** Limits the work: each Node is matched against each unit that its zone is not in. */
 const MAX_UNITS = 256
 
 const parseUnitNames = (text: string): readonly string[] => {

@@ -114,7 +114,7 @@ export const factsOf = ({ labels }: NodeView, keys: readonly string[]): string =
     .map(key => (labels[key] === undefined ? `!${key}` : `${key}=${labels[key]}`))
     .join(',')
 
-/** A selector that finds the members exactly, nodes that are in another unit as well left out. */
+/** A selector that finds exactly the members, without nodes that are in another unit as well. */
 export const membersSelector = ({
   selector,
   otherUnits,

@@ -29,7 +29,7 @@ interface VoteSeams {
 /** The stage that decides. */
 export interface VoteStage extends ScheduledStage, Pick<Voter, 'vote' | 'refreshed' | 'isSteady'> {}
 
-/** Another roster: what was judged of those who stay goes on. */
+/** Another roster: the judgements about members that stay are kept. */
 const takeRecords = ({ roster, table }: ZoneRecords, store: ResultStore): void => {
   const { zone, endedVouch } = store
   const size = roster.members.length

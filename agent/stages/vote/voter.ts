@@ -11,7 +11,7 @@ interface VoterSeams {
   readonly store: ResultStore
   readonly clock: Clock
   readonly witness: () => WitnessAnswer
-  /** The time has come at which time alone changes something. */
+  /** Called at the time at which time alone changes something. */
   readonly onDue: () => void
 }
 
@@ -19,7 +19,7 @@ interface VoterSeams {
 export interface Voter {
   /** Decide by what is known now. */
   vote(): void
-  /** Records became younger and say what they said before. A steady zone has no use for another vote then. */
+  /** Records were renewed without a change. A steady zone then needs no new vote. */
   refreshed(): void
   /** The last vote found that all is well, of the zone as it is now. */
   readonly isSteady: boolean
@@ -40,7 +40,7 @@ export const makeVoter = (options: AgentOptions, seams: VoterSeams): Voter => {
   const { store, clock } = seams
   let cancel: () => void = () => undefined
   let isStopped = false
-  /** Of which zone the last vote found that all is well. */
+  /** The state of the zone in which the last vote found that all is well. */
   let steady: ZoneState | undefined
 
   const vote = (): void => {

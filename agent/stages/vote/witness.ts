@@ -23,7 +23,7 @@ type WitnessOptions = Pick<
   'witness' | 'witnessTarget' | 'checkPeriodMs' | 'cloudCheckTimeoutMs'
 >
 
-/** Kubelets renew four times in a Lease's duration; after two that did not come it counts as stopped. */
+/** Kubelets renew four times in a Lease's duration; after two missed renewals the Lease counts as stopped. */
 const STOPPED_SHARE = 0.5
 const DEFAULT_LEASE_SECONDS = 40
 /** It is asked this often at least, however seldom peers are probed. */
@@ -70,7 +70,7 @@ const reach = async (target: URL, seams: WitnessSeams, signal: AbortSignal): Pro
 const isSame = (a: WitnessAnswer, b: WitnessAnswer): boolean =>
   a.state === b.state && a.peerLease === b.peerLease
 
-/** Undefined while the apiserver is to be left alone. */
+/** Undefined while the apiserver must not be asked. */
 const readLease = async (
   peer: string,
   { getLease, apiBackoff }: WitnessSeams,
@@ -141,7 +141,7 @@ export class Witness {
       try {
         this.#settle(await withTimeout(clock, cloudCheckTimeoutMs, signal, once))
       } catch {
-        // What cannot be reached is an answer too; why does not matter to the vote.
+        // "Unreachable" is an answer too; the reason does not matter to the vote.
         if (!signal.aborted) this.#settle(UNREACHABLE)
       }
     } while (await sleep(clock, Math.min(checkPeriodMs, LONGEST_PERIOD_MS), signal))

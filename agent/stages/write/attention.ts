@@ -3,7 +3,7 @@ import type { NodeView } from '../../../core/node.js'
 import type { Watching } from '../../../kube/client/watching.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 
-/** Most Nodes that are followed. Each is a connection, some 15 kB, and as much for each change; a kubelet that is dead or cut off changes nothing. */
+/** Most Nodes that are followed. Each costs a connection, some 15 kB, and as much for each change; a dead or cut off kubelet makes none. */
 const MOST = 8
 
 interface Followed {
@@ -18,7 +18,7 @@ interface AttentionSeams {
   readonly onChange: () => void
 }
 
-/** Follows Nodes in full that differ from plain healthy ones: what others do to their marks has to be seen. */
+/** Follows in full the Nodes that are not plainly healthy, to see what others do to their marks. */
 export class Attention {
   readonly #seams: AttentionSeams
   readonly #followed = new Map<string, Followed>()
@@ -34,7 +34,7 @@ export class Attention {
     return this.#followed.get(name)?.node
   }
 
-  /** Whose Nodes are followed. */
+  /** The names of the Nodes that are followed. */
   names(): Iterable<string> {
     return this.#followed.keys()
   }

@@ -36,7 +36,7 @@ export class Cleaning {
     this.#seams = seams
   }
 
-  /** Look at the roster as it is now. @returns whether it moved since the last look. */
+  /** Look at the roster as it is now. @returns whether it changed since the last look. */
   note(roster: Roster): boolean {
     return this.#removed.note(roster, this.#seams.clock.now())
   }
@@ -83,7 +83,7 @@ export class Cleaning {
         ? NOTHING
         : planMarks(node, 'left', words, this.#options)
     const end = await work.carryOut({ node: name, what: 'take our marks off', plan, isWanted })
-    // Whoever may not write any more has only read it. On a Node that is gone from the API there is nothing left to clean.
+    // An agent that may no longer write has only read it. A Node that is gone from the API has nothing left to clean.
     if ((end.result === 'done' && isWanted()) || isNotFound(end.error)) this.#forget(name)
   }
 

@@ -27,7 +27,7 @@ interface ConfinementSeams {
 /** The agents of a cluster start together: each looks first after this time, give or take this share of it. */
 const FIRST_MS = 30_000
 const FIRST_SHARE = 0.9
-/** After it could not be found out. Where RBAC or another admission plugin refuses, each pause is twice the one before, at most the usual one. */
+/** Pause after a check without a result. It doubles while RBAC or another admission plugin refuses, up to the usual one. */
 const SOON_MS = 600_000
 /** How long it may take until a policy that was removed or added is noticed. */
 const AGAIN_MS = 4 * 3_600_000
@@ -36,13 +36,13 @@ const SHARE = 0.25
 const pauseMs = (refusals: number): number =>
   Math.min(AGAIN_MS, SOON_MS * 2 ** Math.max(0, refusals - 1))
 
-/** Agents write no label of the own Node, and nothing of its Lease; nothing reads this one. */
+/** Agents write no label of the own Node, and nothing of its Lease; nothing reads this label. */
 const FORBIDDEN: KubePatch = {
   type: 'merge',
   body: { metadata: { labels: { 'edge-health/confinement-check': 'x' } } },
 }
 
-/** What has rules of its own, and how it is called. */
+/** The parts that have rules of their own, and what they are called in messages. */
 const PARTS: readonly (readonly [part: TriedPart, what: string])[] = [
   ['node', 'the own Node'],
   ['status', 'its status'],
@@ -50,9 +50,9 @@ const PARTS: readonly (readonly [part: TriedPart, what: string])[] = [
 ]
 
 /**
- * Who refused is known by the words alone: RBAC answers 403 as well, and a policy that is in force lets no write of the
- * own Lease pass by which the right to it could be told. A policy names itself (`… is forbidden: ValidatingAdmissionPolicy
- * 'x' with binding 'x' denied request: …`), a bridge the agent; RBAC says `User "x" cannot patch resource "x"`.
+ * Only the message tells who refused: RBAC answers 403 as well, and a policy in force passes no write of the own Lease
+ * that could show whether RBAC allows one. A policy names itself (`… is forbidden: ValidatingAdmissionPolicy 'x' with
+ * binding 'x' denied request: …`), a bridge names the agent; RBAC says `User "x" cannot patch resource "x"`.
  */
 const BY_POLICY =
   /^\S+ "[^"]*" is forbidden: (?:ValidatingAdmissionPolicy '[^']*edge-health-agent-(?:nodes|leases)[^']*' with binding |an agent on node \S+ may not )/
@@ -61,9 +61,9 @@ const isByPolicy = (error: unknown): boolean =>
   error instanceof KubeStatusError && isRefusal(error) && BY_POLICY.test(error.said)
 
 /**
- * Asks the apiserver by dry runs, once it is reached and then every few hours: writes that no agent makes, one to each part
- * that has rules of its own, must all be refused by a policy. What comes of it is shown and changes nothing that this
- * agent does: only the cluster's operator can mend it.
+ * Checks by dry runs, once the apiserver is reached and then every few hours, that a policy refuses writes that no agent
+ * makes, one to each part that has rules of its own. The result is shown and changes nothing that this agent does: only
+ * the cluster's operator can fix it.
  */
 export class ConfinementCheck {
   readonly #node: string
@@ -71,7 +71,7 @@ export class ConfinementCheck {
   readonly #stopping = new AbortController()
   #current: Confinement = { state: 'unknown', reason: 'not asked yet', at: -Infinity }
   #dueAt: number | undefined
-  /** Looks in a row that RBAC or another admission plugin ended. */
+  /** Checks in a row that RBAC or another admission plugin ended. */
   #refusals = 0
   #running: Promise<void> | undefined
 
@@ -86,7 +86,7 @@ export class ConfinementCheck {
 
   /**
    * To be called while the apiserver may be asked, and has the own Node.
-   * @returns when to call it again at the latest; Infinity while it asks, since what comes of that is not due for long
+   * @returns when to call it again at the latest; Infinity while a check runs, since the next one is not due for long
    */
   review(): number {
     const { clock, random, apiBackoff } = this.#seams
@@ -118,7 +118,7 @@ export class ConfinementCheck {
       log[state === 'no' ? 'warn' : 'info']('confinement of the account', { state, reason })
   }
 
-  /** @returns why it was not taken; undefined when it was. A failure may delay all further requests of this agent. */
+  /** @returns why it was refused; undefined when it was accepted. A failure may delay all further requests of this agent. */
   async #try(part: TriedPart): Promise<unknown> {
     const { kube, apiBackoff } = this.#seams
     apiBackoff.left()
@@ -132,7 +132,7 @@ export class ConfinementCheck {
     }
   }
 
-  /** `isRefused`: nothing is known for want of a right, a Lease, or a word of a policy: that does not pass by itself. */
+  /** `isRefused`: no result for lack of a right, a Lease, or a policy's message; this does not pass by itself. */
   async #ask(): Promise<Omit<Confinement, 'at'> & { readonly isRefused: boolean }> {
     const free: string[] = []
     let doubt: string | undefined

@@ -26,7 +26,7 @@ export interface Instant {
 const SILENT: WriteWords = { message: '', at: '' }
 
 /**
- * What the zone wants the member's Node to look like. Cheap: no words are made. A condemnation that became final just
+ * What the zone wants the member's Node to look like. Cheap: builds no texts. A condemnation that became final just
  * before the brake came on, and was not written yet, stays unwritten. A verdict that the present votes no longer ask for
  * is not written: it could overwrite what others decided since then with more votes.
  */

@@ -35,7 +35,7 @@ export class DueTimes {
     this.#seams = seams
   }
 
-  /** @returns not later than `now`: write; else when to ask again, which may be before the write is due */
+  /** @returns when to ask again, which may be before the write is due; `now` or earlier means: write */
   dueAt(state: ZoneState, node: string, { desired, notBefore, now }: WantedWrite): number {
     const { authority, schedule, backoff, work } = this.#seams
     const turn = authority.turn(state, node)
@@ -46,7 +46,7 @@ export class DueTimes {
     if (backoff.isFailing && work.running.size > 0) return Infinity
     const dueAt = Math.max(turnAt, notBefore, backoff.readyAt(node))
     if (turnAt <= now) return dueAt
-    // A writer ranked before us may fall silent at any time; where many must, our turn comes late in any case.
+    // A writer ranked before us may fall silent at any time; with many before us, our turn comes late in any case.
     const lookMs = (this.#options.writerStaggerMs / 2) * Math.max(1, turn.rank)
     return Math.min(dueAt, now + lookMs)
   }

@@ -27,11 +27,11 @@ export interface EventRecorder {
   vouchEnded(node: string, why: VouchEnd): void
   /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
   sendVouchEnd(node: NodeView, before: NodeView, desired: DesiredMarks): Promise<void>
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void
 }
 
-/** So many Events about one node may come together, and then one in this time. */
+/** This many Events about one node may be sent at once, and then one in this time. */
 const AT_ONCE = 10
 const ONE_EACH_MS = 300_000
 
@@ -43,8 +43,8 @@ interface Allowance {
 }
 
 /**
- * An Event is a courtesy: one that cannot be written is recorded, not repeated, and none is sent to an apiserver that
- * asked us to wait. What is left out is counted, and the next one says how many.
+ * Events are best effort: one that cannot be written is recorded, not retried, and none is sent to an apiserver that
+ * asked us to wait. Events that are left out are counted, and the next one says how many.
  */
 export const makeEventRecorder = (
   reportingInstance: string,

@@ -15,10 +15,10 @@ import type { NodeWork } from './node-work.js'
 import { UnknownNodes } from './unknown-nodes.js'
 import type { WriteAuthority } from './write-authority.js'
 
-/** Ranks that follow a Node which is not plain healthy; in zones that are watched one by one all do. */
+/** How many ranks follow a Node that is not plainly healthy; in zones small enough to be watched, all do. */
 const FOLLOWING_RANKS = 2
 
-/** What a Node should look like, and what it does; undefined when nobody looked. */
+/** What a Node should look like, and what it looks like; undefined when nobody looked. */
 interface Wanted {
   readonly desired: DesiredMarks
   readonly node: NodeView | undefined
@@ -35,7 +35,7 @@ interface KnownNodesSeams {
   readonly onNode: () => void
 }
 
-/** What is known of the members' Nodes, whose marks are in no row of a list: which have to be read, and which are followed. */
+/** Which members' Nodes have to be read, and which are followed, since rows of lists do not show marks. */
 export class KnownNodes {
   readonly #options: AgentOptions
   readonly #seams: KnownNodesSeams
@@ -55,7 +55,7 @@ export class KnownNodes {
     this.#beginLook(state)
   }
 
-  /** This agent may not write now; what becomes of the members meanwhile has to be known when it may again. */
+  /** This agent may not write now; what changes meanwhile has to be known when it may again. */
   noteOnly(state: ZoneState): void {
     const { authority, work } = this.#seams
     this.#beginLook(state)
@@ -70,7 +70,7 @@ export class KnownNodes {
     return this.#unknown.askAt()
   }
 
-  /** Whether the last look at all members asked about every Node that it was time to ask about. */
+  /** Whether the last look at all members asked about every Node that was due. */
   get isCaughtUp(): boolean {
     return this.#unknown.isCaughtUp
   }
@@ -113,7 +113,7 @@ export class KnownNodes {
     return this.#unknown.rests(name)
   }
 
-  /** A Node that is not plain healthy is followed in full: what others do to its marks has to be seen. */
+  /** Follow a Node in full that is not plainly healthy, to see what others do to its marks. */
   follow(state: ZoneState, index: number, { desired, node }: Wanted): void {
     const { name } = state.roster.members[index]!
     const isFollowed = this.#attention.has(name)
@@ -128,7 +128,7 @@ export class KnownNodes {
     if (rank < FOLLOWING_RANKS) this.#attention.ask(name)
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     this.#unknown.keepOnly(isKept)
   }

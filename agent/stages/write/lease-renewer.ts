@@ -32,7 +32,7 @@ interface Kept {
   readonly dueAt: number
   /** When the last look failed; −Infinity when it did not. */
   readonly failedAt: number
-  /** When its node may be given up for want of a renewal. */
+  /** When its node may be given up for lack of a renewal. */
   readonly endsAt: number
   /** How long a renewal lasts. */
   readonly lengthMs: number
@@ -40,11 +40,11 @@ interface Kept {
   readonly holderUntil: number | undefined
 }
 
-/** Wait this share of a period at least after a look that failed. */
+/** Wait at least this share of a period after a look that failed. */
 const RETRY_SHARE = 0.25
-/** What is left of a Lease's time when it is looked at again, whatever an apiserver that refuses asks for. */
+/** A Lease is looked at again when this share of its time is left, even if a refusing apiserver asks for a longer wait. */
 const RESERVE_SHARE = 0.25
-/** What is left of one that was not seen yet, at least. */
+/** At least this share is taken to be left of a Lease that was not seen yet. */
 const UNSEEN_SHARE = 0.5
 
 interface LeaseSeams {
@@ -57,7 +57,7 @@ interface LeaseSeams {
   readonly renewals: ResultStore['renewals']
 }
 
-/** Of a Lease that nobody has looked at yet: it is looked at at once. */
+/** For a Lease that nobody has looked at yet: due at once. */
 const unseenAt = (now: number): Kept => {
   const lengthMs = lengthMsOf({ leaseDurationSeconds: undefined })
   return {
@@ -128,12 +128,12 @@ export class LeaseRenewer {
     this.#backoff.linkLost()
   }
 
-  /** This agent was suspended: what it saw of Leases counts no more. */
+  /** This agent was suspended: what it saw of Leases no longer counts. */
   forgetAll(): void {
     this.#kept.clear()
   }
 
-  /** Forget who left the zone. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     const { renewals } = this.#seams
     this.#backoff.keepOnly(isKept)

@@ -7,7 +7,7 @@ const LONGEST_HOLD_MS = 600_000
 const FORGET_MS = 1_800_000
 
 interface Flaps {
-  /** Cuts that were worth a mark, each after the other. */
+  /** Cuts in a row that were worth a mark. */
   cuts: number
   /** The present cut is among them. */
   isCounted: boolean
@@ -17,9 +17,9 @@ interface Flaps {
 }
 
 /**
- * Keeps the marks of a cloud link that comes and goes: what says that it is cut is put on at once, and taken off at
- * once after a first cut. After a second it stays until the link was up for a minute, and twice as long after each
- * further one, up to ten minutes. Renewing the Lease is not delayed by it, and what is shown is what is.
+ * Keeps the marks of a flapping cloud link. Marks that say that it is cut are put on at once. After a first cut they are
+ * taken off at once; after a second they stay until the link was up for a minute, and twice as long after each further
+ * one, up to ten minutes. This does not delay renewing the Lease, and the status shows the link as it is.
  */
 export class LinkFlaps {
   readonly #nodes = new Map<string, Flaps>()
@@ -54,7 +54,7 @@ export class LinkFlaps {
     return flaps.turnedAt + Math.min(LONGEST_HOLD_MS, FIRST_HOLD_MS * 2 ** (flaps.cuts - 2))
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     keepOnly(this.#nodes, isKept)
   }

@@ -39,7 +39,7 @@ export class MemberWrites {
     const { store, clock, authority, work, events, wall } = this.#seams
     let event: EventWords | undefined
     const plan: Task['plan'] = node => {
-      // The member list may be behind: whoever knows that it left takes our marks off.
+      // The member list may be stale: an agent that knows that the node left takes our marks off.
       if (what === 'keep' || !store.nodeList.current.isOfZone(node)) return NOTHING
       const state = store.zone.current!
       const index = state.roster.indexOf(name)!

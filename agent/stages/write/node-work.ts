@@ -28,7 +28,7 @@ const makeController = (): AbortController => {
   return controller
 }
 
-/** What is being written about Nodes, and how that left them. */
+/** The writes to Nodes that are under way, and the Nodes as earlier ones left them. */
 export class NodeWork {
   readonly running: Running
   readonly #seams: NodeWorkSeams
@@ -59,7 +59,7 @@ export class NodeWork {
     return seen
   }
 
-  /** Whose Nodes were read or written, and nothing newer is known by a watch. */
+  /** The names of Nodes that were read or written, and of which no watch has shown anything newer. */
   names(): Iterable<string> {
     return this.#written.keys()
   }
@@ -84,7 +84,7 @@ export class NodeWork {
     return end
   }
 
-  /** This agent was suspended: what is under way was begun before. */
+  /** This agent was suspended: abort what was begun before. */
   giveUp(): void {
     this.#present.abort(new Error('this agent was suspended meanwhile'))
     this.#present = makeController()
@@ -95,7 +95,7 @@ export class NodeWork {
     await this.running.settled()
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     keepOnly(this.#written, isKept)
   }

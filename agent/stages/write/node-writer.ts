@@ -6,10 +6,10 @@ import type { WriteGuard } from '../../../kube/client/write.js'
 import { NOTHING, type NodePlan } from '../../../plan/patch.js'
 import type { WriteRecord, WriteResult } from '../../results.js'
 
-/** Read, plan, write: this often at most, so that a quarrel with another writer ends. */
+/** Most times to read, plan and write, so that a fight with another writer ends. */
 const MOST_WRITES = 4
 
-/** Notes what became of each write. */
+/** Records the outcome of each write. */
 export type WriteRecorder = (write: Omit<WriteRecord, 'at'>) => void
 
 /** One node that is to be brought to what we want. */
@@ -43,7 +43,7 @@ export const resultOf = (error: unknown): WriteResult => {
   return error.status === 409 || error.status === 422 ? 'conflict' : 'refused'
 }
 
-/** Withholds a write that is not wanted any more at the moment in which it would leave. */
+/** Withholds a write that is no longer wanted at the moment when it would leave. */
 export const guardOf =
   (isWanted: () => boolean, judge: () => void): WriteGuard =>
   () => {

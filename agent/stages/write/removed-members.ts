@@ -28,7 +28,7 @@ export class RemovedMembers {
     return this.#left.has(name)
   }
 
-  /** Look at the roster as it is now. @returns whether it moved since the last look. */
+  /** Look at the roster as it is now. @returns whether it changed since the last look. */
   note(roster: Roster, now: number): boolean {
     const last = this.#roster
     this.#roster = roster

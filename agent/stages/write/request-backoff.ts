@@ -13,9 +13,9 @@ interface Failing {
 }
 
 /**
- * Backoff after failed requests about Nodes, or about their Leases: what the apiserver needs as a whole, and each object's
- * own. An object whose request failed waits longer than the others, so that one whose requests always fail does not hold
- * them up.
+ * Backoff after failed requests about Nodes, or about their Leases: one for the apiserver as a whole, and one for each
+ * object. An object whose request failed waits longer than the others, so that one whose requests always fail does not
+ * hold them up.
  */
 export class RequestBackoff {
   readonly #clock: Clock
@@ -71,7 +71,7 @@ export class RequestBackoff {
     this.#nodes.clear()
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     keepOnly(this.#nodes, isKept)
   }

@@ -3,7 +3,7 @@ import type { StageStatus } from '../../../core/stage.js'
 import type { WriteRecord } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 
-/** The looks at what there is to write. */
+/** The reviews of what there is to write. */
 export interface Reviews {
   readonly count: number
   /** Epoch ms; NaN before the first. */

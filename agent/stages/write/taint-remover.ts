@@ -11,11 +11,11 @@ import { keepOnly } from '../../keep-only.js'
 export interface TaintRemover {
   /** Whether the taint has to go now, and when to look again. */
   review(node: NodeView, wording: Wording): { readonly isDue: boolean; readonly nextAt: number }
-  /** A plan for one removal: what the control plane puts back meanwhile is the next review's matter. */
+  /** A plan for one removal; a taint that the control plane puts back meanwhile is left to the next review. */
   removal(): (node: NodeView) => NodePlan
-  /** What the backoff has come to, in words; undefined where there is none. */
+  /** The present backoff, in words; undefined where there is none. */
   backoff(node: string, wording: Wording): string | undefined
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void
 }
 

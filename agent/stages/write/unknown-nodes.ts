@@ -3,22 +3,22 @@ import { jitter, type Random } from '../../../core/random.js'
 import type { DesiredMarks } from '../../../plan/node-plan.js'
 import { keepOnly } from '../../keep-only.js'
 
-/** A Node that was read, or is another agent's to read, comes up again after this time, or this per member if longer. */
+/** A Node that was read, or that another agent has to read, is due again after this time, or this per member if longer. */
 const ASK_AGAIN_MS = 7_200_000
 const ASK_AGAIN_MS_PER_MEMBER = 10_000
-/** At most so many in one look: the order of writers for a node takes a pass over the whole zone. */
+/** At most this many in one look: computing the order of writers for a node takes a pass over the whole zone. */
 const ASKED_AT_ONCE = 40
 /** Votes settle sooner than this; a node that is undecided for longer may carry an old mark, which counts for the brake. */
 const UNDECIDED_MS = 30_000
-/** After an agent has come to call a node healthy, another one may call it dead for so long, and its write may be under way. */
+/** For this long after one agent finds a node healthy, another one may still call it dead, with its write under way. */
 const LATE_MS = 20_000
 /**
- * For so long after a node is healthy again everybody stands by to read it, each in its turn. Nobody knows whether the first in
- * the order has read it: later each agent checks so often whether it has become the first itself.
+ * For this long after a node is healthy again, every agent stands by to read it, each in its turn, since nobody knows
+ * whether the first in the order has read it. Later each agent checks this often whether it has become the first itself.
  */
 const STANDBY_MS = 300_000
 const CHECK_TURN_MS = 60_000
-/** When there was no room to ask about a node. */
+/** Pause when there was no room to ask about a node. */
 const ASK_SOON_MS = 500
 
 /** The zone at one look at all of its members. */
@@ -42,16 +42,16 @@ interface Look {
 export class UnknownNodes {
   readonly #random: Random
   readonly #desired = new Map<string, DesiredMarks>()
-  /** When each node moved last. */
+  /** When the wanted state of each node last changed. */
   readonly #moved = new Map<string, number>()
   /** Nodes that this agent has to read. */
   readonly #ours = new Set<string>()
   /** Nodes that were not healthy all the time: until when late writes may land; +Infinity while not healthy. */
   readonly #lateUntil = new Map<string, number>()
-  /** Not before this time is it checked whether a read is due. */
+  /** Earliest time of the next check whether a read is due. */
   readonly #askAt = new Map<string, number>()
   readonly #undecidedSince = new Map<string, number>()
-  /** Healthy nodes about which nothing is to be done before it is time to ask about them. */
+  /** Healthy nodes about which there is nothing to do until they are due. */
   readonly #resting = new Set<string>()
   #look: Look = { now: 0, size: 0, isFirst: () => false }
   #left = 0
@@ -66,12 +66,12 @@ export class UnknownNodes {
     this.#left = ASKED_AT_ONCE
   }
 
-  /** Whether there was room in this look for every Node that it was time to ask about. */
+  /** Whether there was room in this look for every Node that was due. */
   get isCaughtUp(): boolean {
     return this.#left > 0
   }
 
-  /** What the node should look like now. @returns whether that moved, so that what was known of it may be over */
+  /** What the node should look like now. @returns whether that changed, so that what was known of it may be stale */
   note(node: string, desired: DesiredMarks): boolean {
     const before = this.#desired.get(node)
     if (desired !== 'healthy') this.#resting.delete(node)
@@ -83,7 +83,7 @@ export class UnknownNodes {
     return true
   }
 
-  /** This look found nothing to do about a healthy node: the next ones leave it out until it is time to ask about it. */
+  /** This look found nothing to do about a healthy node: the next ones leave it out until it is due. */
   rest(node: string): void {
     this.#resting.add(node)
   }
@@ -107,7 +107,7 @@ export class UnknownNodes {
     return this.#becomesOurs(node) || this.#ours.has(node) || standsBy
   }
 
-  /** Whether a Node that should be healthy was read so long ago, or so soon after a doubt, that it is ours to look at again. */
+  /** Whether this agent has to read a Node again that should be healthy: it was read long ago, or too soon after a doubt. */
   isOld(node: string, desired: DesiredMarks): boolean {
     return desired === 'healthy' && this.#becomesOurs(node)
   }
@@ -129,7 +129,7 @@ export class UnknownNodes {
     return since !== undefined && now >= since + UNDECIDED_MS
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     keepOnly(this.#desired, isKept)
     keepOnly(this.#moved, isKept)

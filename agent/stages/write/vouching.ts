@@ -63,7 +63,7 @@ export class Vouching {
     return Math.min(lookAt, markAt, this.#reviewTaint(state, node, rank))
   }
 
-  /** Resolves when no Lease is looked at any more; to be asked after `work` has stopped. */
+  /** Resolves when no look at a Lease runs any more; call it after `work` has stopped. */
   settled(): Promise<void> {
     return this.#renewing.settled()
   }

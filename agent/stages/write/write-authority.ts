@@ -10,7 +10,7 @@ import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { desiredMarksFor } from './desired-marks.js'
 
-/** The check of the cloud link is jittered: it runs at the latest after so many periods. */
+/** The check of the cloud link is jittered: it runs after this many periods at the latest. */
 const LINK_PERIODS = 1.1
 
 /** Whether this agent may write at all, with the zone's present state, or why not. */
@@ -108,7 +108,7 @@ export class WriteAuthority {
     return isOurs ? [state, index] : undefined
   }
 
-  /** After a cut of the whole zone agents notice one after the other that it is over; by then all have. +Infinity for a node that is not cut off. */
+  /** When all agents will have noticed that a cut of the whole zone is over. +Infinity for a node that is not cut off. */
   noticedAt({ judgement }: ZoneState, index: number): number {
     if (CLASSES[judgement.nodeClass[index]!] !== 'cloud-link-cut') return Infinity
     const { cloudCheckPeriodMs, cloudCheckTimeoutMs } = this.#options

@@ -63,7 +63,7 @@ export class WriteSchedule {
     this.#pending.delete(node)
   }
 
-  /** Forget who left. */
+  /** Forget nodes that left the zone. */
   keepOnly(isKept: (node: string) => boolean): void {
     keepOnly(this.#pending, isKept)
   }

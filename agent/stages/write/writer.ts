@@ -67,7 +67,7 @@ export interface Writer {
   stop(): Promise<void>
 }
 
-/** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was. */
+/** A level-triggered writer: it keeps no queue, so after an outage it writes what is true then, not what was before. */
 class LevelWriter implements Writer {
   readonly #seams: WriterSeams
   readonly #vouching: Vouching

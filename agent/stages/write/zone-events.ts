@@ -18,13 +18,13 @@ interface ZoneEventSeams {
 
 /** A link that fails for a moment is no sign of several sites. */
 const UNREACHED_MS = 300_000
-/** In place of a node's name, which has no blanks: the agents are ranked for it as for a node. */
+/** Takes the place of a node's name when the agents are ranked; it has blanks, so no node has this name. */
 const ZONE_TARGET = 'the zone as a whole'
 
 /**
  * Sends Events about the zone as a whole, at the own Node: the brake, and several sites that are one zone by default. Only
- * the first agent of a ranking of its own sends them. What begins while nobody reaches the apiserver is sent afterwards, if it
- * still holds.
+ * the agent that ranks first for the zone sends them. What begins while nobody reaches the apiserver is sent afterwards,
+ * if it still holds.
  */
 export class ZoneEvents {
   readonly #options: AgentOptions
@@ -91,7 +91,7 @@ export class ZoneEvents {
     const { store, events } = this.#seams
     const name = this.#options.nodeName
     const uid = store.nodeList.current.ownNode()?.uid ?? ''
-    // It records what becomes of it and never rejects.
+    // It records the outcome and never rejects.
     void events.send({ name, uid }, words)
   }
 }
