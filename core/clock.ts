@@ -20,7 +20,7 @@ const LONGEST_MS = 2 ** 31 - 1
 /**
  * A timer of any length. What is due at once runs when the events that are there have been handled: a timer of Node.js
  * lasts a millisecond at least, for which an idle process would go to sleep and be woken again.
- * @throws RangeError for what is no length of time: it would fire at once, again and again
+ * @throws RangeError for NaN: it would fire at once, again and again
  */
 const after = (ms: number, wake: () => void): (() => void) => {
   if (Number.isNaN(ms)) throw new RangeError('a timer must be a number of milliseconds, got NaN')

@@ -134,15 +134,15 @@ export const isNotFound = (error: unknown): boolean =>
   error instanceof KubeStatusError && error.status === 404 && error.reason === 'NotFound'
 
 /**
- * The apiserver itself answered, and refuses. What has no `Status` may be the page of a portal or a proxy on the way, a
- * redirect always is one, and whoever answers 5xx does not serve.
+ * The apiserver itself answered, and refuses. An answer without a `Status` may be the page of a portal or a proxy on the
+ * way, a redirect always is, and a server that answers 5xx does not serve.
  */
 export const isAnsweredByApi = (error: unknown): error is KubeStatusError =>
   error instanceof KubeStatusError && error.isFromApi && error.status >= 400 && error.status < 500
 
 /**
- * As `isAnsweredByApi`, to requests that no apiserver takes for malformed: 400 is what OpenYurt's cache on a node says in
- * the cloud's place to what it has not kept.
+ * As `isAnsweredByApi`, for requests that no apiserver takes for malformed: OpenYurt's cache on a node answers 400 in the
+ * cloud's place for what it has not stored.
  */
 export const isAnsweredByCloud = (error: unknown): error is KubeStatusError =>
   isAnsweredByApi(error) && error.status !== 400

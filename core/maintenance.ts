@@ -19,7 +19,7 @@ export const parseInstant = (text: string): number | undefined => {
   return Number.isNaN(at) ? undefined : at
 }
 
-/** Neither a mistyped year nor whoever may write the Node, such as its kubelet, must silence alerts for ever. */
+/** Neither a mistyped year nor a client that may write the Node, such as its kubelet, must silence alerts for ever. */
 const MOST_DAYS = 31
 const MOST_MS = MOST_DAYS * 86_400_000
 

@@ -32,7 +32,7 @@ export interface LeaseTurn {
 
 /** What to do about one Lease now. */
 export interface LeaseStep {
-  /** What to remember, whatever becomes of the write. */
+  /** What to remember, whatever the outcome of the write. */
   readonly memory: LeaseMemory
   /** The renewal to send, and what to remember instead once it is done; undefined when there is none. */
   readonly write: { readonly patch: Patch; readonly whenDone: LeaseMemory } | undefined
@@ -72,7 +72,7 @@ type Renewal = { readonly at: number } | { readonly waitMs: number; readonly tro
  * The control plane remembers the latest time that it saw and takes a Lease as renewed only if it shows a later one. So
  * a renewal is the Lease's own time plus what has passed since: it follows the node's own clock, right or wrong, and the
  * node's next renewal is later than ours. It is never ahead of the apiserver's clock, or the next renewals of a node whose
- * clock is right would not count. A date that cannot be read is taken as none.
+ * clock is right would not count. A date that cannot be read counts as none.
  */
 const renewalOf = (seen: LeaseMemory, { now, serverTime, renewEveryMs }: LeaseTurn): Renewal => {
   if (serverTime === undefined)
@@ -87,8 +87,9 @@ const renewalOf = (seen: LeaseMemory, { now, serverTime, renewEveryMs }: LeaseTu
 }
 
 /**
- * Renew a vouched node's Lease if nobody has: neither its holder, whose link would then be back, nor a writer of a
- * better rank. After any renewal this agent waits for a whole period and the wait of its rank. The first time the writer of rank 0 renews at once. The resourceVersion guards against a renewal in between.
+ * Renew a vouched node's Lease if nobody has: neither its holder, whose link would then be back, nor a writer of a better
+ * rank. After any renewal this agent waits for a whole period and the wait of its rank. The first time, the writer of rank
+ * 0 renews at once. The resourceVersion guards against a renewal in between.
  */
 export const leaseStep = (
   memory: LeaseMemory | undefined,

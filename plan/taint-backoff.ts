@@ -22,7 +22,7 @@ export const NO_BACKOFF: TaintBackoff = { removals: 0, lastAt: -Infinity, waitMs
 /** What to do about the taint now. */
 export interface TaintStep {
   readonly plan: NodePlan
-  /** What to remember, whatever becomes of the write: an attempt counts. */
+  /** What to remember, whatever the outcome of the write: an attempt counts. */
   readonly backoff: TaintBackoff
   /** When to look again while the taint stands; +Infinity when nothing is to be done. */
   readonly dueAt: number

@@ -8,7 +8,7 @@ import type { PluginSpec } from './spec.js'
 /** The word that turns verification off. */
 export const INSECURE = 'insecure'
 
-/** @throws InvalidInputError when a token would go to whoever holds the address. */
+/** @throws InvalidInputError when a token would go to any server at the address. */
 export const refuseTokenUnverified = ({ ca, tokenFile }: PluginSpec, thing: string): void => {
   if (tokenFile !== undefined && ca === INSECURE)
     throw new InvalidInputError(

@@ -57,9 +57,9 @@ const reviewContests = (
 
 /**
  * Begin and end contests and correlated failure: so many nodes fail together that something between them is likelier to
- * have failed. A window after it began only records made since then count: in a partition the other side's last words
- * would else be believed until they are as old as `recordTtlMs`. An agent that is still warming up does not call it from
- * its own few probes.
+ * have failed. From one window after it began, only records made since it began count: in a partition the other side's
+ * last records would otherwise count until they are `recordTtlMs` old. An agent that is still warming up does not declare
+ * it from its own few probes.
  */
 export const reviewCorrelatedFailure = (
   judgement: Judgement,

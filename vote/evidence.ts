@@ -44,7 +44,7 @@ export interface Evidence {
   readonly failedRounds: Int16Array
   /** The members that probe `target`, backup observers at work among them; never `target` itself. */
   observersOf(target: number): ArrayLike<number>
-  /** The newest record of `observer` says that `target` is down; it has looked then. */
+  /** The newest record of `observer` says that `target` is down, which implies that it has looked. */
   saysDown(observer: number, target: number): boolean
   /** The newest record of `observer` has an own vote about `target`: only then is the lack of a "down" an "up". */
   hasLooked(observer: number, target: number): boolean

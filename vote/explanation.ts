@@ -42,7 +42,7 @@ export type Guard =
   /** `until` is when a leaving node's grace ends; undefined when it is the own agent that leaves and decides no more. */
   | { readonly kind: 'leaving'; readonly until: number | undefined }
   | { readonly kind: 'witness'; readonly vote: WitnessVote }
-  /** So many "up" votes are older than the contest and do not count until they are repeated. */
+  /** This many "up" votes are older than the contest and do not count until they are repeated. */
   | { readonly kind: 'reaffirm'; readonly votes: number; readonly since: number }
 
 /** What this agent knows about one node, for people and for the writer. Built on demand. */

@@ -53,7 +53,7 @@ const isRecent = (deadline: NextDeadline, beganAt: number, windowMs: number): bo
 }
 
 /**
- * Urgent is a contest, a correlated failure, a condemnation or a return from one that began within the last window. A node
+ * Urgent: a contest, a correlated failure, a condemnation or a return from one, if it began within the last window. A node
  * that has been dead for longer is no longer urgent.
  */
 const isUrgent = (judgement: Judgement, deadline: NextDeadline): boolean => {

@@ -4,11 +4,11 @@ import type { Judgement } from './judgement.js'
 import { ownProbe } from './correlated-failure.js'
 import { isFresh, STANDING } from './tally.js'
 
-/** With so many peers that say down too, as a share of the votes, a first failed round of our own is believed at once. */
+/** If peers with this share of the votes say down too, a first failed round of our own is believed at once. */
 const BACKING_SHARE = 0.2
 const BACKING_MIN = 2
 const backingOf = (votes: number): number => Math.max(BACKING_MIN, BACKING_SHARE * votes)
-/** So many own rounds that failed in a row are believed without any peer: only our own link to the node may be broken. */
+/** This many own failed rounds in a row are believed without any peer: only our own link to the node may be broken. */
 const OWN_ROUNDS = 2
 
 /** Whether the votes of some observer of the node count. */
@@ -62,7 +62,7 @@ const isReachable = (judgement: Judgement, evidence: Evidence, target: number): 
   return own === 'up' || byOwnDown(judgement, evidence, target)
 }
 
-/** Settle the local view; returns the members for which it moved. */
+/** Update the local view; returns the members for which it changed. */
 export const reviewLocalView = (
   judgement: Judgement,
   evidence: Evidence,

@@ -3,7 +3,7 @@ import type { Moment } from './moment.js'
 
 /**
  * Collects the next instant at which time alone may change a decision, so that the caller can sleep until then.
- * Each rule reports here the same instant that it compares with `now >= instant`, so whoever wakes then finds it passed.
+ * Each rule reports here the same instant that it compares with `now >= instant`, so a caller that wakes then finds it passed.
  */
 export interface NextDeadline extends Moment {
   nextAt: number

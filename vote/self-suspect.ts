@@ -32,8 +32,8 @@ const isContradicted = (judgement: Judgement, evidence: Evidence, target: number
 }
 
 /**
- * Self-suspicion: more than half of the own targets look down, and about more than half of those the other observers say up.
- * Then the fault is here: the own votes count nowhere any more, and the local view follows the peers.
+ * Self-suspicion: more than half of the own targets look down from here, and the other observers say up about more than
+ * half of those. Then the fault is here: the own votes no longer count anywhere, and the local view follows the peers.
  */
 export const suspectsItself = (judgement: Judgement, evidence: Evidence): boolean => {
   if (2 * judgement.ownDowns <= judgement.ownTargets) return false

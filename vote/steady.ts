@@ -5,7 +5,7 @@ import { VERDICT } from './quorum.js'
 
 const HEALTHY = CLASSES.indexOf('healthy')
 
-/** Every flag of a record means trouble, but for the one that says that the kubelet is well. */
+/** Every flag of a record means trouble, except the one that says that the kubelet is well. */
 const TROUBLE = ~FLAG.kubeletWell
 
 const isWell = (judgement: Judgement, evidence: Evidence, index: number): boolean =>

@@ -8,9 +8,9 @@ import type { VoteOptions } from './options.js'
 import { VERDICT, type VerdictCode } from './quorum.js'
 
 /**
- * When the grace of a node that announced that it leaves began; −Infinity for others. Who says so for ever is not spared for
- * ever: after a grace comes a time without one, long enough to condemn it, since those who are heard speak within
- * `recordTtlMs`.
+ * When the grace of a node that announced that it leaves began; −Infinity for others. A node that goes on announcing it is
+ * not spared for ever: after a grace comes a time without one, long enough to condemn it, since members that are heard
+ * speak within `recordTtlMs`.
  */
 const graceStartOf = (
   { graceBeganAt }: Judgement,
@@ -136,8 +136,8 @@ const keepSilent = (judgement: Judgement): number[] => {
 }
 
 /**
- * The brake let go because some nodes came back, so the others may be about to. Their holds begin anew, or the end of an
- * outage would condemn the last ones to return.
+ * The brake let go because some nodes came back, so the others may soon come back too. Their holds begin anew; otherwise
+ * the end of an outage would condemn the last ones to return.
  */
 const holdAnew = (judgement: Judgement, now: number): void => {
   for (let target = 0; target < judgement.size; target++) {

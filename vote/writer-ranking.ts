@@ -2,7 +2,7 @@
 
 const MASK = 0xffff_ffff_ffff_ffffn
 
-/** The finaliser of SplitMix64: any bit of the input moves about half of the output's. */
+/** The finaliser of SplitMix64: any bit of the input flips about half of the output's bits. */
 const mix = (value: bigint): bigint => {
   let z = (value + 0x9e37_79b9_7f4a_7c15n) & MASK
   z = ((z ^ (z >> 30n)) * 0xbf58_476d_1ce4_e5b9n) & MASK
@@ -19,7 +19,7 @@ const weightsFor = (target: bigint): ((writer: bigint) => bigint) => {
   return writer => mix(writer ^ salt)
 }
 
-/** So many of the first in a target's order are kept; of those mostly one may write. */
+/** How many of the first in a target's order are kept: usually one of these may write. */
 const FIRST = 4
 
 /** The order of one target's writers. Members are roster indices. */
@@ -31,9 +31,9 @@ export interface TargetRanking {
 }
 
 /**
- * The orders of writers among the members of one roster, whoever of them may write at present. Each is computed when it is first
- * asked for and kept: with a thousand members it takes most of a millisecond, and a zone that lost many nodes asks for
- * hundreds, again and again.
+ * The orders of writers among all members of one roster, whether they may write at present or not. Each is computed when it
+ * is first asked for and kept: with a thousand members it takes most of a millisecond, and a zone that lost many nodes asks
+ * for hundreds, again and again.
  */
 export class WriterRanking {
   readonly #ids: readonly bigint[]

@@ -70,9 +70,9 @@ export interface WriterTurn {
   readonly heard: number
 }
 
-/** A member whose record is so many times as old as the majority's is silent. Relative, since zones exchange at different paces. */
+/** A member is silent if its record is this many times as old as the majority's: zones exchange at different paces. */
 const SILENT_FACTOR = 5
-/** A writer that is heard but does not write is passed over after so many times `writerStaggerMs`, the next after twice that. */
+/** A writer that is heard but does not write is passed over after this many `writerStaggerMs`, the next after twice that. */
 const SPEAKING_STAGGERS = 30
 const MOST_DOUBLINGS = 10
 
