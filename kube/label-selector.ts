@@ -10,7 +10,7 @@ export interface Labels {
 /** Says whether labels are wanted. */
 export type LabelMatch = (labels: Labels) => boolean
 
-/** A text that is no label selector; the message is kube-apiserver's own. */
+/** A text that is not a label selector; the message is kube-apiserver's own. */
 export class LabelSelectorError extends Error {}
 
 const OPERATORS = 'in, notin, =, ==, !=, gt, lt'

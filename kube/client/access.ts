@@ -46,7 +46,7 @@ export const parseServer = (from: string, text: string): URL => {
 
 const text = v.nullish(v.string())
 
-/** The library takes any type for these, and what is of the wrong one counts as not given: no token, or no authority. */
+/** Checked here, since the library ignores values of the wrong type: there would be no token, or no authority. */
 const clusterSchema = v.object({
   server: text,
   'certificate-authority': text,
@@ -97,7 +97,7 @@ interface ParsedFile {
   readonly users: v.InferOutput<typeof fileSchema>['users']
 }
 
-/** A Pod has no kubeconfig: there the library takes no memory. */
+/** Imports the library only when needed: in a Pod, which has no kubeconfig, it takes no memory. */
 const parseFile = async ({ path, text }: KubeconfigFile): Promise<ParsedFile> => {
   const { parse: parseYaml } = await import('yaml')
   const raw = parseYaml(text, { prettyErrors: false }) as Record<string, unknown>
@@ -105,7 +105,7 @@ const parseFile = async ({ path, text }: KubeconfigFile): Promise<ParsedFile> =>
   return { folder: dirname(path), raw, currentContext, users }
 }
 
-/** Of entries with one name that of the first file counts, as for kubectl. */
+/** Of entries with the same name, the first file's counts, as in kubectl. */
 const named = <T extends { readonly name: string }>(
   files: readonly ParsedFile[],
   kind: 'cluster' | 'context' | 'user',

@@ -22,7 +22,7 @@ export class Backoff {
     this.#hasExpired = false
   }
 
-  /** After a long cut the first answer is a 410 as a rule. The server is back: list soon; but this holds once only. */
+  /** After a long outage the first answer is usually a 410. The server is back, so list soon; this holds only once. */
   expired(): void {
     if (this.#hasExpired) return
     this.#hasExpired = true

@@ -48,7 +48,7 @@ const isPromised = (error: unknown): boolean =>
  * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
  */
 export class KubeClient {
-  /** How far the store is, by all watches of this client. */
+  /** How far the store has come, as all watches of this client have seen it. */
   readonly progress = new StoreProgress()
   readonly #clock: Clock
   readonly #sender: RequestSender

@@ -18,7 +18,7 @@ export interface TypedBody {
   readonly type: string
   /** `Warning`. */
   readonly warning?: string | undefined
-  /** `Date`, of when it was made: what is between us and the server may have kept it. */
+  /** `Date`: when it was made; a cache between us and the server may have stored it. */
   readonly date?: string | undefined
   readonly bytes: Buffer
 }
@@ -27,7 +27,7 @@ export interface TypedBody {
 export interface EventReader<R> {
   /**
    * The events that this chunk completes.
-   * @throws KubeStatusError for an ERROR event, BrokenStreamError for anything that is no event.
+   * @throws KubeStatusError for an ERROR event, BrokenStreamError for anything but an event.
    */
   push(chunk: Buffer): Iterable<WatchEvent<R>>
   /** Bytes of an event that has not ended yet. */
@@ -37,16 +37,16 @@ export interface EventReader<R> {
 /** How lists and watches are written; `R` is an object as it comes. */
 export interface Codec<R> {
   readonly accept: { readonly list: string; readonly watch: string }
-  /** @throws KubeUnreachableError for what is no list. */
+  /** @throws KubeUnreachableError for anything but a list. */
   parsePage(path: string, body: TypedBody): Page<R>
   /** @param type the answer's `Content-Type` */
   makeReader(what: string, type: string): EventReader<R>
-  /** `namespace/name`, or `name` of what is cluster-wide; '' when it has no name. */
+  /** `namespace/name`, or `name` for a cluster-wide object; '' when it has no name. */
   keyOf(raw: R): string
 }
 
 /** A watch sent something that is not an event: what follows cannot be trusted, so the next step is a full list. */
 export class BrokenStreamError extends Error {}
 
-/** The server answered with what is no list, or one that is too large. It is there, unlike one that nobody answers for. */
+/** The server answered with something that is not a list, or with one that is too large: so the server is there. */
 export class UnusableListError extends Error {}

@@ -205,7 +205,7 @@ class FollowedCredentials implements Credentials {
 
 /**
  * Credentials from a kubeconfig or from the Pod's service account. Reads nothing yet.
- * @throws CredentialsError when the options name no source at all, or the master URL is no address.
+ * @throws CredentialsError when the options name no source at all, or the master URL is not an address.
  */
 export const makeCredentials = (
   options: CredentialOptions,

@@ -7,7 +7,7 @@ import type { ObjectBody } from './write.js'
 export interface ObjectReference {
   readonly apiVersion: string
   readonly kind: string
-  /** Undefined for what is cluster-wide. */
+  /** Undefined for a cluster-wide object. */
   readonly namespace?: string | undefined
   readonly name: string
   readonly uid: string
@@ -27,7 +27,7 @@ export interface EventFacts {
   readonly reportingInstance: string
 }
 
-/** Where Events about what is cluster-wide are. */
+/** The namespace of Events about cluster-wide objects. */
 const NAMESPACE = 'default'
 const MAX_NOTE_BYTES = 1_024
 const MAX_WORD = 128

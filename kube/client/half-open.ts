@@ -8,9 +8,9 @@ const ASKING_MS = 1_000
 const ASK_FOR_MS = 15_000
 
 /**
- * A watch may be silent for hours, and a server that vanished is silent too. After a request that got no answer each
- * open answer is in doubt: at the next sign of life of the server the kernel asks the other end of each once, for 104
- * bytes. One that is gone breaks within eleven seconds.
+ * A watch may be silent for hours, and a server that vanished is silent too. After a request that got no answer, every
+ * open response is in doubt: at the server's next sign of life the kernel probes the other end of each once, for 104
+ * bytes. A dead connection breaks within eleven seconds.
  */
 export class HalfOpenCheck {
   readonly #clock: Clock

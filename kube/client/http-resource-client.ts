@@ -62,7 +62,7 @@ interface Bearer {
   readonly token: string
 }
 
-/** Who reads it, where that is not the program. */
+/** The User-Agent of a resource's reads, where it is not the program's. */
 const byName = ({ userAgent }: ResourceType<unknown>): Pick<KubeCall, 'userAgent'> =>
   userAgent === undefined ? {} : { userAgent }
 
@@ -206,7 +206,7 @@ class HttpResourceClient implements ResourceClient {
     const body = bytes.toString('utf8')
     if (status === 200 && body.trim() === 'ok') return
     const said = answerError('GET /livez', { status, phrase, retryAfterMs: undefined, body })
-    // A cache on the node says that there were too many requests, too.
+    // A cache on the node answers 429, too.
     if (isAnsweredByCloud(said) && status !== 429) return
     const message = status >= 500 ? 'not alive' : 'not what a kube-apiserver answers'
     throw new KubeStatusError('GET /livez', { status, reason: phrase, message })

@@ -13,7 +13,7 @@ import {
 
 const MAX_LINE_BYTES = 8 * 1024 * 1024
 
-/** @throws KubeUnreachableError for what is no JSON. */
+/** @throws KubeUnreachableError for text that is not JSON. */
 export const parseJson = (path: string, text: string): unknown => {
   try {
     return parseExactJson(text)

@@ -7,9 +7,9 @@ import type { TlsMaterial } from './tls-material.js'
 const MAX_SOCKETS = 32
 
 /**
- * A TCP keepalive goes out after so long without a byte, so that a NAT between us and the server remembers a silent
- * watch and a server that vanished is noticed: the load balancers of the large clouds forget one after 240 s and more. Node.js'
- * default is a second, at 104 bytes each.
+ * A TCP keepalive is sent after this long without a byte, so that a NAT between us and the server does not forget a silent
+ * watch, and a server that vanished is noticed. The load balancers of the large clouds forget a silent connection after
+ * 240 s and more. Node.js' default is a second, at 104 bytes each.
  */
 export const KEEPALIVE_MS = 180_000
 

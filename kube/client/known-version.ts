@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isOlderVersion } from './version-order.js'
 
-/** How far a resource is known. Whoever lists and watches it for one purpose shares this, so that no list is older than another. */
+/** The newest known version of a resource. All that list and watch it for one purpose share this, so that no list is older. */
 export class KnownVersion {
   #newest: string | undefined
 
@@ -10,12 +10,12 @@ export class KnownVersion {
     return this.#newest
   }
 
-  /** Everything up to this version is known; an older one is no news, such as that of a server whose cache lags. */
+  /** Everything up to this version is known; an older one changes nothing, such as that of a server whose cache lags. */
   reached(version: string): void {
     if (this.#newest === undefined || !isOlderVersion(version, this.#newest)) this.#newest = version
   }
 
-  /** The store is another one, and has come this far. @param version '' where that cannot be known */
+  /** The store is another one, and is at this version. @param version '' where that cannot be known */
   restart(version: string): void {
     this.#newest = version === '' ? undefined : version
   }

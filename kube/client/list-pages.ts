@@ -27,8 +27,8 @@ export const pathOf = (path: string, query: Readonly<Record<string, string>>): s
 }
 
 /**
- * Which state of a list will do: of those that the server has in its memory any (undefined, ''), or one that is not older than
- * this version; null: only the newest, which is read from etcd.
+ * Which state of a list is enough. undefined or '': any that the server has in its memory; a version: one in memory that
+ * is not older; null: only the newest, which is read from etcd.
  */
 export type ListFrom = string | null | undefined
 
@@ -39,7 +39,7 @@ export const cacheQuery = (from: ListFrom): Readonly<Record<string, string>> => 
     : { resourceVersion: from, resourceVersionMatch: 'NotOlderThan' }
 }
 
-/** The server's cache has not come as far as it was asked to be, not even after the three seconds that a server waits for that. */
+/** The server's cache has not reached the version that was asked for, even after the three seconds that a server waits. */
 export const isTooNew = (error: unknown): boolean =>
   error instanceof KubeStatusError &&
   error.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true
@@ -61,7 +61,7 @@ const readPage = async <R>(
     const { warning, date } = body
     return { ...codec.parsePage(path, body), warning, date }
   } catch (cause) {
-    // With a body it is the codec that refuses.
+    // If there is a body, it was the codec that refused.
     if (body === undefined && !isTooLarge(cause)) throw cause
     throw new UnusableListError(reasonOf(cause), { cause })
   }
@@ -71,13 +71,13 @@ const readPage = async <R>(
 const NOBODY = 'metadata.name=0'
 
 /**
- * A cache in front of the server, such as SuperEdge's lite-apiserver, keeps one list for each name of a program, whatever is
+ * A cache in front of the server, such as SuperEdge's lite-apiserver, keeps one list for each User-Agent, whatever is
  * selected: it must not take this list for the program's own.
  */
 const VERSION_READER = 'edge-health-store-version'
-/** An answer that is so much older than the request comes from such a cache, and says nothing of the store. */
+/** An answer that is this much older than the request comes from such a cache, and says nothing about the store. */
 const KEPT_MS = 10_000
-/** What an apiserver answers at first that has just started, or is busy. */
+/** What an apiserver that has just started, or is busy, answers at first. */
 const LATER: readonly number[] = [401, 403, 429]
 
 /**
@@ -90,7 +90,7 @@ export const readVersion = async <R>(
   signal: AbortSignal,
 ): Promise<string> => {
   const { path, query, codec } = request
-  // Whoever may list one name alone lists that.
+  // A client that may list only one name lists that one.
   const one = query['fieldSelector']?.includes('metadata.name=') === true
   const asked = one ? query : { ...query, fieldSelector: NOBODY }
   const call = {

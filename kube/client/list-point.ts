@@ -5,20 +5,20 @@ import { isOlderVersion } from './version-order.js'
 
 /** HTTP statuses that say nothing about the version that was asked for. */
 export const NOT_ABOUT_VERSION: readonly number[] = [401, 403, 429]
-/** Nor does a proxy that finds no server. All that lost one server would else read etcd when it is back. */
+/** Nor does a proxy that finds no server. Otherwise all clients that lost a server would read etcd when it is back. */
 const NO_SERVER: readonly number[] = [502, 503]
 
 /**
- * How somebody asks for one list after the other so that none is older than what is known. A server whose cache has not come
- * so far, or whose store was restored from a backup, refuses: then the next list is read from etcd, and what that has counts.
+ * Says which state to ask for in each list, so that none is older than what is known. A server whose cache has not come so
+ * far, or whose store was restored from a backup, refuses. Then the next list is read from etcd, and its state counts.
  */
 export class ListPoint {
   readonly #known: KnownVersion
-  /** What the last list had to be as new as. */
+  /** The version that the last list had to be at least as new as. */
   #asked: string | undefined
   /** The server's cache could not answer the last list. */
   #mustReadNewest = false
-  /** The store is another one, and was not listed since. */
+  /** The store is another one, and has not been listed since. */
   #isRestored = false
 
   /** @param known shared with others who list the same resource */
@@ -26,7 +26,7 @@ export class ListPoint {
     this.#known = known
   }
 
-  /** Where the list may come from that is asked for now. */
+  /** Which state to ask for in the next list. */
   begin(): ListFrom {
     this.#asked = this.#isRestored ? undefined : this.#known.newest
     return this.#isRestored || this.#mustReadNewest ? null : this.#asked

@@ -32,7 +32,7 @@ export interface WatchSeams {
 
 /** A watch that lasts this long counts as a success; a server that cannot watch may end it sooner. */
 const STEADY_MS = 5_000
-/** What a proxy says that finds no server behind it. */
+/** What a proxy answers when it finds no server behind it. */
 const NO_SERVER: readonly number[] = [502, 503, 504]
 /** The server may end a watch a little sooner than asked for. */
 const ON_TIME = 0.95
@@ -63,9 +63,9 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   #brokenLines = 0
   /** A watch is open. */
   isWatching = false
-  /** This turn has opened its watch. Its end is no sign that nobody answers, a failure before it is. */
+  /** This turn has opened its watch. A failure before that is a sign that nobody answers, the watch's end is not. */
   #hasOpened = false
-  /** The last question for the store's version. */
+  /** The last request for the store's version. */
   #asked: Promise<unknown> = Promise.resolve()
   /** Ends the open watch. */
   #cut: () => void = () => undefined
@@ -270,7 +270,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   }
 
   #afterError(error: unknown): number {
-    // The next list is read from etcd; a watch that is answered so may be of a store that was restored.
+    // The next list is read from etcd; a watch that gets this answer may be of a store that was restored.
     const isLag = this.#resume.version === undefined && isTooNew(error)
     this.#resume.failed(error)
     if (!this.#hasOpened && !isLag && isAbsence(error)) this.#seams.client.progress.wasAway()
@@ -279,7 +279,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
       this.#seams.client.progress.refused(this)
     if (error instanceof BrokenStreamError) this.#brokenLines++
     const retryAfterMs = error instanceof KubeStatusError ? error.retryAfterMs : undefined
-    // An idle watch is closed as a precaution, and a cache that lags is passed by; warn only if the next attempt fails.
+    // An idle watch is closed as a precaution, and a cache that lags is bypassed; warn only if the next attempt fails.
     return this.#backOff(reasonOf(error), retryAfterMs, isLag || error instanceof IdleError)
   }
 

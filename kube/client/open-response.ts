@@ -20,9 +20,9 @@ export interface KubeCall {
   readonly compressed?: boolean
   /** Without credentials, and without anything that the server does not need. */
   readonly isAnonymous?: boolean
-  /** Where all connections are busy, over one more, instead of waiting for one. */
+  /** If all connections are busy, open one more instead of waiting. */
   readonly isUrgent?: boolean
-  /** In the name of its bearer, in place of the client's own credentials. */
+  /** The request is made in the name of this token's bearer, without the client's own credentials. */
   readonly token?: string | undefined
   readonly guard?: WriteGuard | undefined
   /** In place of the client's own. */
@@ -87,7 +87,7 @@ const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
     headers: headersOf(call, sender),
     agent: sender.agent,
   })
-  // Kept connections are HTTP/1.1's default; Node.js says so all the same.
+  // Kept connections are HTTP/1.1's default; Node.js would send the header all the same.
   request.removeHeader('connection')
   return request
 }
@@ -156,7 +156,7 @@ export const openResponse = async (
     response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve)
       request.once('error', reject)
-      // An answer that Node.js gives to nobody, as 101, closes it without an error.
+      // An answer that Node.js passes to nobody, such as 101, closes it without an error.
       request.once('close', () => reject(new Error('the connection was closed')))
       send(request, call)
     })

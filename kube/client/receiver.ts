@@ -16,7 +16,7 @@ export interface WatchSpec<T, R = unknown> {
   readonly parse: (raw: R) => T
   readonly codec: Codec<R>
   readonly sink: WatchSink<T>
-  /** How far this resource is known, shared with whoever else lists it: lists from the server's watch cache are not older. */
+  /** The newest known version, shared with others that list this resource: lists from the server's cache are not older. */
   readonly known?: KnownVersion | undefined
   /** Called for each list that the server refuses, by its HTTP status. */
   readonly onRefused?: (status: number) => void

@@ -26,15 +26,15 @@ export interface Selection extends Place {
 
 /** Which objects are followed. */
 export interface WatchRequest extends Selection {
-  /** How far this resource is known, shared with whoever else lists it: no list is older, with the option `fromCache`. */
+  /** The newest known version, shared with others that list this resource: with `fromCache`, no list is older. */
   readonly known?: KnownVersion | undefined
 }
 
 /** Which objects, and how many of them at once. */
 export interface ListRequest extends Selection {
-  /** At most so many; `next` of the answer leads to the rest. @default all */
+  /** At most this many; `next` of the answer leads to the rest. @default all */
   readonly limit?: number | undefined
-  /** A state that the server has in its memory will do: any, or one that is not older than `known`. @default the newest */
+  /** A state that the server has in its memory is enough: any, or one that is not older than `known`. @default the newest */
   readonly fromCache?: { readonly known: string | undefined } | undefined
   /** Of the answer, decompressed: a server that ignores selectors sends far more. @default 64 MiB */
   readonly maxBytes?: number | undefined
@@ -108,8 +108,8 @@ export interface ResourceClient {
     signal: AbortSignal,
   ): Promise<void>
   /**
-   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. What else answers
-   * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
+   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. Any other
+   * answer is a KubeStatusError, too. A server that says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
   /** Close idle connections: the next requests open new ones, which a load balancer may send to another apiserver. */
@@ -121,7 +121,7 @@ export interface ResourceClient {
    */
   serverTime(): number | undefined
   /**
-   * Why what the watches know may be of another store, so that nothing may be written by it: the server was away, or its
+   * Why the watches may show another store, so that nothing may be written because of them: the server was away, or its
    * store was restored from a backup and is being listed again. Undefined when all is well.
    */
   storeTrouble(): string | undefined
@@ -129,7 +129,7 @@ export interface ResourceClient {
   close(): Promise<void>
 }
 
-/** What is asked in the name of a token's bearer. A token that the server does not take is a 401. */
+/** Requests in the name of a token's bearer. A token that the server does not accept is a 401. */
 export type TokenClient = Pick<ResourceClient, 'create' | 'get' | 'list' | 'patch'>
 
 /** The API for many bearers, over connections that they share. */
@@ -152,7 +152,7 @@ export interface ResourceClientOptions {
   /** Who owns what it writes, in `managedFields`; also its User-Agent. */
   readonly fieldManager: string
   /**
-   * For each call that is no list and no watch, in milliseconds, its answer included.
+   * For each call except lists and watches, in milliseconds, its answer included.
    * @default 15_000
    */
   readonly callMs?: number | undefined

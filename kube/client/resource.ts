@@ -21,13 +21,13 @@ export interface ResourceType<T> extends ResourceName {
   /** The server leaves out everything but the metadata of what it answers; not for writes. */
   readonly isMetadataOnly?: boolean
   /**
-   * Who reads it, in the place of the program's name: a cache in front of the server, such as SuperEdge's lite-apiserver, keeps one
-   * list for each name, whatever is selected. Not for watches and writes.
+   * The User-Agent of reads, in place of the program's: a cache in front of the server, such as SuperEdge's lite-apiserver,
+   * keeps one list for each User-Agent, whatever is selected. Not for watches and writes.
    */
   readonly userAgent?: string
   /**
    * Lists and watches bring what `kubectl get` shows, a hundredth of a Node: `parse` gets a `TableRow`, or the object from
-   * a server that makes no Tables. For what is cluster-wide; not for writes.
+   * a server that makes no Tables. For cluster-wide resources; not for writes.
    */
   readonly isTable?: boolean
   /**
@@ -38,7 +38,7 @@ export interface ResourceType<T> extends ResourceName {
   readonly parse: (raw: unknown) => T
 }
 
-/** Where objects are: undefined is everywhere, and the only place of what is cluster-wide. */
+/** Where objects are. Undefined: in all namespaces, or cluster-wide. */
 export interface Place {
   readonly namespace?: string | undefined
 }
@@ -51,7 +51,7 @@ export interface ObjectName extends Place {
 /** An object's metadata. Frozen. */
 export interface ObjectMetadata {
   readonly name: string
-  /** '' for what is cluster-wide. */
+  /** '' for a cluster-wide object. */
   readonly namespace: string
   readonly uid: string
   readonly resourceVersion: string
@@ -113,7 +113,7 @@ const identitySchema = v.object({
 
 /** Which object it is, and which state of it. */
 export interface ObjectIdentity {
-  /** `namespace/name`, or `name` of what is cluster-wide. */
+  /** `namespace/name`, or `name` for a cluster-wide object. */
   readonly key: string
   readonly uid: string
   readonly version: string

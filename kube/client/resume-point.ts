@@ -18,7 +18,7 @@ const QUIET_LIMIT = 2
 export interface WatchEnd {
   /** Anything arrived: an event or a bookmark. */
   readonly hasSpoken: boolean
-  /** Of the silence after which it would have ended by itself, from 0 to 1: what is between us and the server may end it sooner. */
+  /** As a share, 0 to 1, of the silence after which it ends by itself: a proxy between us and the server may end it sooner. */
   readonly length: number
   /** It was asked for bookmarks. */
   readonly bookmarks: boolean
@@ -43,7 +43,7 @@ export class ResumePoint {
 
   /**
    * @param onLost called when a full list is needed again, with the reason
-   * @param known by others who list the same resource, too
+   * @param known shared with others that list the same resource
    */
   constructor(onLost: (why: string) => void, known?: KnownVersion) {
     this.#onLost = onLost
@@ -56,7 +56,7 @@ export class ResumePoint {
   }
 
   /**
-   * Whether the server has shown that the version is one of its past. After an error, or a watch that ended before its time,
+   * Whether the server has shown that the version is in its past. After an error, or a watch that ended before its time,
    * it may be another server, or have an older store.
    */
   get isConfirmed(): boolean {
@@ -73,7 +73,7 @@ export class ResumePoint {
     return this.#newest
   }
 
-  /** Where the list may come from that is asked for now. */
+  /** Which state to ask for in the next list. */
   beginList(): ListFrom {
     return this.#lists.begin()
   }
@@ -134,7 +134,7 @@ export class ResumePoint {
   failed(error: unknown): void {
     this.#isConfirmed = false
     const isInternal = error instanceof KubeStatusError && error.status === 500
-    // What never reached the server says nothing about its state: it is no such error, and ends no row of them.
+    // A request that never reached the server says nothing about its state: it is no such error, and ends no series of them.
     if (isInternal) this.#internalErrors++
     const why = whyRelist(error)
     if (why !== undefined) this.#lose(why)

@@ -5,7 +5,7 @@ export const MAX_RETRY_AFTER_MS = 300_000
 
 const bounded = (ms: number): number => Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms))
 
-/** `details.retryAfterSeconds` of a Status, in milliseconds; undefined for what is no number. */
+/** `details.retryAfterSeconds` of a Status, in milliseconds; undefined if it is not a number. */
 export const retryAfterOf = (seconds: unknown): number | undefined =>
   typeof seconds === 'number' && !Number.isNaN(seconds) ? bounded(seconds * 1_000) : undefined
 

@@ -77,7 +77,7 @@ export const watchError = (
 }
 
 /**
- * What a kube-apiserver says with 429 before it looks at a request: its one refusal of a resource that is no `Status`. A rate
+ * What a kube-apiserver says with 429 before it looks at a request: its only refusal of a resource that is not a `Status`. A rate
  * limiter on the way may use the same words.
  */
 const TOO_MANY = 'Too many requests, please try again later.'

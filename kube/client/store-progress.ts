@@ -17,9 +17,9 @@ export interface StoreFollower {
 }
 
 /**
- * How far the store has come, as all watches of one client have seen it. Where it is less far after an outage it was restored
- * from a backup. Watches on their own notice that late, or never: a watch from a version of the time that was lost is silent
- * until the restored store has come as far, and then goes on as if nothing had happened.
+ * How far the store has come, as all watches of one client have seen it. If it is less far after an outage, it was restored
+ * from a backup. A single watch notices that late, or never: a watch from a version that was lost is silent until the
+ * restored store has come as far, and then goes on as if nothing had happened.
  */
 export class StoreProgress {
   readonly #followers = new Set<StoreFollower>()
@@ -29,9 +29,9 @@ export class StoreProgress {
   /** Who received the newest. */
   #farthest: StoreFollower | undefined
   #isInDoubt = false
-  /** So many so far: what was answered before the last one does not end that. */
+  /** Doubts so far: an answer to a question asked before the last doubt does not end it. */
   #doubts = 0
-  /** Those that asked how far the store is, and could not be told. */
+  /** Followers that asked how far the store is, and got no version. */
   readonly #vain = new Set<StoreFollower>()
   #brokeAt = -Infinity
   #checking: Promise<void> | undefined
@@ -63,7 +63,7 @@ export class StoreProgress {
   }
 
   /**
-   * A watch was ended before its time. Where another one was a moment ago the server itself has gone.
+   * A watch was ended before its time. If another one was a moment ago, the server itself has gone.
    * @param now Clock.now
    */
   broke(now: number): void {
@@ -71,15 +71,15 @@ export class StoreProgress {
     this.#brokeAt = now
   }
 
-  /** Nobody answered for the server: whoever does next may have another store. */
+  /** Nobody answered for the server: the next one that answers may have another store. */
   wasAway(): void {
     this.#doubt()
     void this.#askWatchers()
   }
 
   /**
-   * Before anything is resumed: after an outage, look how far the store is now. Another's answer will do, unless that one could
-   * not be told. Rejects where it cannot be asked.
+   * Called before anything is resumed: after an outage, look how far the store is now. Another follower's answer is enough,
+   * unless that one got no version. Rejects if the server cannot be asked.
    */
   async check(follower: StoreFollower): Promise<void> {
     let isOwn = false
@@ -100,7 +100,7 @@ export class StoreProgress {
     this.reached(follower, version)
   }
 
-  /** The server will not let this follower list, or not so that it can use it: nobody waits for it. */
+  /** The server does not let this follower list, or its lists are unusable: nobody waits for it. */
   refused(follower: StoreFollower): void {
     this.#behind.delete(follower)
   }
@@ -112,8 +112,8 @@ export class StoreProgress {
   }
 
   /**
-   * Where one resource alone is unavailable the others tell that the server is there. They would not look before their watches
-   * end, hours from now. That a watch is open is not enough: it may be of a server that is gone.
+   * If only one resource is unavailable, the others' followers can tell that the server is there. By themselves they would
+   * not look before their watches end, hours from now. An open watch is not enough: it may be of a server that is gone.
    */
   async #askWatchers(): Promise<void> {
     if (this.#isAskingWatchers) return
@@ -146,8 +146,8 @@ export class StoreProgress {
   }
 
   /**
-   * @param before the newest when it was asked: an open watch may have received something newer while the answer was on its
-   * way, or another follower may have found the older store
+   * @param before the newest version when it was asked: an open watch may have received something newer while the answer
+   * was on its way, or another follower may have found the older store
    */
   #isBehind(version: string, before = 0n): boolean {
     const [present, newest] = [versionNumber(version), this.#newest]

@@ -54,7 +54,7 @@ const isTable = (raw: unknown): boolean =>
 class TableReader {
   #columns: Columns = []
 
-  /** @throws InvalidInputError for what is no Table, or one whose columns nobody named. */
+  /** @throws InvalidInputError for anything but a Table, or one whose columns were never named. */
   rowsOf(raw: unknown): TableRow[] {
     const { rows } = this.#read(raw)
     const names = this.#columns.map(({ name }) => name)
@@ -75,7 +75,7 @@ class TableReader {
     return row
   }
 
-  /** Take the names of the columns alone. @throws InvalidInputError for what is no Table. */
+  /** Take only the names of the columns. @throws InvalidInputError for anything but a Table. */
   readColumns(raw: unknown): void {
     this.#read(raw)
   }

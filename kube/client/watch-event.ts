@@ -9,7 +9,7 @@ export type WatchEvent<R = unknown> =
   | {
       readonly type: 'DELETED'
       readonly version: string
-      /** What the sink's `remove` gets: `namespace/name`, or `name` of what is cluster-wide. */
+      /** What the sink's `remove` gets: `namespace/name`, or `name` for a cluster-wide object. */
       readonly key: string
     }
   | { readonly type: 'BOOKMARK'; readonly version: string }
@@ -61,7 +61,7 @@ export const objectEvent = ({ type, object }: RawEvent): WatchEvent => {
 
 /**
  * Parse a line of a watch on `what`.
- * @throws KubeStatusError for an ERROR event, InvalidInputError for a line that is none (it quotes nothing of it).
+ * @throws KubeStatusError for an ERROR event, InvalidInputError for any other line (it quotes nothing of it).
  */
 export const parseWatchLine = (what: string, line: string): RawEvent => {
   let raw: unknown

@@ -5,7 +5,7 @@ export interface WatchSink<T> {
   /** A full list arrived: this is everything. */
   replace(items: readonly T[]): void
   upsert(item: T): void
-  /** `namespace/name`, or `name` of what is cluster-wide. */
+  /** `namespace/name`, or `name` for a cluster-wide object. */
   remove(key: string): void
   /** Everything up to this resourceVersion has been passed on. */
   reached?(version: string): void
