@@ -48,11 +48,11 @@ export interface Agent {
   /** Takes what peers send; answers 503 until zone and keys are known. */
   readonly inbox: PeerInbox
   readonly home: Home
-  /** Where peers reach this agent: for readiness and `/status`. Until some is reported there is no trouble with it. */
+  /** Where peers reach this agent: for readiness and `/status`. Until trouble is reported there is none. */
   setPeerListener(status: PeerListenerStatus): void
   /** A listener ended a connection to make room for another. */
   connectionEvicted(listener: keyof Counts['connectionsEvicted']): void
-  /** Take what disk remembers and begin. */
+  /** Load what was saved on disk, and begin. */
   start(): Promise<void>
   /** Say goodbye to the peers and end everything, in reverse order. May be called twice. */
   stop(): Promise<void>

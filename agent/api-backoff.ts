@@ -4,7 +4,7 @@ import { isAnsweredByApi, KubeStatusError } from '../core/errors.js'
 import type { Random } from '../core/random.js'
 import { Backoff } from '../kube/client/backoff.js'
 
-/** Whether the failure concerns all requests, not only those about one object: so does whatever another one answers. */
+/** Whether the failure concerns all requests, not only those about one object, as any answer does that is not the API's. */
 const isGeneral = (error: unknown): boolean =>
   !isAnsweredByApi(error) || error.status === 429 || error.retryAfterMs !== undefined
 

@@ -7,5 +7,5 @@ const CONSEQUENCES: Readonly<Record<ConfigProblem['inForce'], string>> = {
   itself: 'faulty, and used as it is',
 }
 
-/** What follows from a faulty configuration: completes the sentence `NAME is …`. */
+/** The consequence of a faulty configuration: completes the sentence `NAME is …`. */
 export const consequenceOf = ({ inForce }: ConfigProblem): string => CONSEQUENCES[inForce]

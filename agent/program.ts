@@ -73,7 +73,7 @@ const makeRealAgent = (
     },
   })
 
-/** The agent's three listeners: for whoever is on this host, for peers, and for metrics where they are asked for. */
+/** The agent's three listeners: for programs on this host, for peers, and, if configured, for metrics. */
 class AgentListeners {
   readonly #options: AgentOptions
   readonly #seams: Omit<ListenSeams, 'onEvicted'>

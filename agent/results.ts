@@ -47,7 +47,7 @@ export interface NodeListResult {
 
 /** The zone's keys. */
 export interface KeyResult {
-  /** Undefined until there were good ones: nothing is exchanged then. */
+  /** Undefined until there were good ones; until then nothing is exchanged. */
   readonly ring: KeyRing | undefined
   /** Why the present ones are not used; the last good ones stay in force, if there were any. */
   readonly problem: ConfigProblem | undefined
@@ -117,7 +117,7 @@ export interface RoundOutcome {
   readonly attempts: number
 }
 
-/** An own vote that stands no longer. */
+/** An own vote that no longer stands. */
 export interface EndedVote {
   readonly target: NodeName
   /** `not-looked`: it cannot be probed at present; `not-probed`: it need not be probed any more. */
@@ -129,15 +129,15 @@ export interface ZoneRecords {
   readonly roster: Roster
   readonly table: RecordTable
   /**
-   * The id of who signed the last answer from this member's address, be it our own; `nobody` when it was asked and
-   * nobody signed, `unasked` while no request has ended.
+   * The id of the node that signed the last answer from this member's address, which may be our own; `nobody` when no
+   * answer was signed, `unasked` while no request has ended.
    */
   readonly signerAt: (target: number) => bigint | 'nobody' | 'unasked'
-  /** Whether who is at this member's address has the keys that are known of it: asked since then. */
+  /** Whether the agent at this member's address has the member's known keys, by what was asked since then. */
   readonly holderAt: (target: number, since: number) => Holder
 }
 
-/** The records of one roster and what the votes in them came to, as columns. */
+/** The records of one roster and the judgement of their votes, as columns. */
 export interface ZoneState extends Pick<ZoneRecords, 'roster' | 'table'> {
   readonly judgement: Judgement
   readonly vouching: Vouching
@@ -153,7 +153,7 @@ export interface VoteOutcome {
   readonly vouchMoved: boolean
 }
 
-/** The zone vouches for a node no longer. */
+/** The zone no longer vouches for a node. */
 export interface EndedVouch {
   readonly node: string
   readonly why: VouchEnd

@@ -29,7 +29,7 @@ export interface StateFolder {
    * Never rejects: a full disk must not stop the votes; it is logged when it begins and when it ends.
    */
   write(name: StateName, text: string): Promise<void>
-  /** What was read cannot be used, perhaps by this version alone: keep it as a file that cannot be read is kept. */
+  /** What was read cannot be used, perhaps only by this version: keep it like a file that cannot be read. */
   distrust(name: StateName): void
   /** Try again what could not be written the last time, or read. */
   retry(): Promise<void>
@@ -53,7 +53,7 @@ const MOST_BYTES: Readonly<Record<StateName, number>> = {
 }
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-/** A link is refused, and a pipe opens without somebody who writes to it. */
+/** Refuses a symbolic link, and opens a pipe without waiting for a writer. */
 const READ_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
 
 const OTHERS_WRITE = 0o022
@@ -94,7 +94,7 @@ const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 }
 
-/** A file that could not be read, or used, is kept under its name with this, the oldest alone, before another takes its place. */
+/** Before a file that could not be read or used is replaced, it is kept under its name with this suffix; only the oldest. */
 const UNREAD = '.unread'
 
 const keepUnread = async (path: string): Promise<void> => {
@@ -112,7 +112,7 @@ class DiskFolder implements StateFolder {
   readonly #writing = new Map<StateName, Promise<void>>()
   /** What could not be written the last time. */
   readonly #failed = new Map<StateName, string>()
-  /** What is on disk may be all that this node has of an earlier life. */
+  /** Files that could not be used: they may be all that this node has of an earlier run. */
   readonly #unread = new Set<StateName>()
 
   constructor(path: string, log: Logger) {

@@ -52,7 +52,7 @@ export interface ResultStore {
 
   // identity
   readonly identities: Section<results.ZoneIdentities>
-  /** It has to be known whether who is at the node's address has the keys that are known of it. */
+  /** Asks whether the agent at the node's address has the node's known keys. */
   readonly whoHasKeys: Signal<NodeName>
 
   // check
@@ -61,7 +61,7 @@ export interface ResultStore {
   readonly endedVote: Signal<results.EndedVote>
   /** Other observers of the node should look now. */
   readonly callForVotes: Signal<NodeName>
-  /** It has to be known which agent answers at the node's address. */
+  /** Asks which agent answers at the node's address. */
   readonly whoIsThere: Signal<NodeName>
 
   // commun
@@ -77,7 +77,7 @@ export interface ResultStore {
   // vote
   /** Undefined until there are records. */
   readonly zone: Section<results.ZoneState | undefined>
-  /** Each vote, whatever it moved. */
+  /** After each vote, whatever it changed. */
   readonly vote: Signal<results.VoteOutcome>
   readonly endedVouch: Signal<results.EndedVouch>
 

@@ -20,7 +20,7 @@ interface SuspensionSeams {
   readonly log: Logger
   /** What the apiserver's clock shows at least, in epoch ms; undefined before it said so. */
   readonly serverTime: () => number | undefined
-  /** Everything that is known is from before it. Called in the middle of whatever noticed it first. */
+  /** Called at once, by whatever noticed the suspension first: everything that is known is from before it. */
   readonly onResume: () => void
 }
 
@@ -28,7 +28,7 @@ interface SuspensionSeams {
 const SUSPENDED_MS = 5_000
 /**
  * The boot clock costs three system calls, so it is read this often, or when another clock went on by more: the kernel adds
- * the time asleep to the wall clock as well. If that was set back by as much meanwhile, a sleep is noticed so much later.
+ * the time asleep to the wall clock as well. If that was set back by as much meanwhile, a sleep is noticed this much later.
  */
 const BOOT_CLOCK_MS = 1_000
 /** A look at least this often, so that a long pause between two looks is one of the process. */
@@ -36,13 +36,13 @@ const LOOK_EVERY_MS = 2_000
 /** The apiserver's `Date` may have been on its way for as long as a request may take. */
 const SERVER_LAG_MS = 20_000
 /**
- * Signs from other members, and from the wall clock, count as one suspension for so long. So neither a member that lies nor
- * a forged time server can keep this agent silent for ever.
+ * Signs from other members, and from the wall clock, count as one suspension for this long. So neither a member that lies
+ * nor a forged time server can keep this agent silent for ever.
  */
 const SAME_MS = 60_000
 /** How many times in a row the apiserver is believed sooner, if a minute passed on its own clock; after that its clock is what jumps. */
 const SOONER = 3
-/** After so long without any sign that count begins anew. */
+/** After this long without any sign, that count begins anew. */
 const CALM_MS = 10 * SAME_MS
 
 /** What the clocks show at one moment. */
@@ -53,8 +53,8 @@ interface Reading {
 }
 
 /**
- * Notices that this process, or its machine, stood still for a while: what it knows
- * is not the present then. To be asked before anything is decided or sent; each timer of `clock` asks before its callback.
+ * Notices that this process, or its machine, stood still for a while: what it knows is then out of date. To be asked before
+ * anything is decided or sent; each timer of `clock` asks before its callback.
  */
 export class SuspensionWatch {
   /** The machine's clock, whose timers look first. */
@@ -109,7 +109,7 @@ export class SuspensionWatch {
     this.#look(-Infinity)
   }
 
-  /** Somebody else found out. */
+  /** Another part of the agent noticed a suspension. */
   reportedBy(by: 'peers'): void {
     if (!this.#isSame) this.#resume(by, undefined)
   }
@@ -128,7 +128,7 @@ export class SuspensionWatch {
     }
   }
 
-  /** A timer of somebody else looked: as long as those do often enough, this one wakes nobody. */
+  /** Another timer looked: as long as others do so often enough, this one does not wake the process. */
   #postponeTick(): void {
     const waitedMs = this.#seams.clock.now() - (this.#tick?.setAt ?? Infinity)
     if (waitedMs > LOOK_EVERY_MS / 2) this.#setTick()
@@ -179,7 +179,7 @@ export class SuspensionWatch {
     }
   }
 
-  /** Not the last suspension, by the apiserver's own clock: a VM may be paused twice in what is a minute to itself. */
+  /** Whether it is a new suspension, by the apiserver's own clock: a VM may be paused twice in a minute of its own clock. */
   #isAnother(serverMs: number): boolean {
     const sinceMs = this.#seams.clock.now() - this.#resumedAt
     if (sinceMs >= CALM_MS) this.#sooner = 0
@@ -204,7 +204,7 @@ export class SuspensionWatch {
     this.#resumedAt = this.#seams.clock.now()
     // The boot clock goes on while a process is stopped or a machine sleeps: then the apiserver's does not jump.
     this.#isExplained = sign === 'peers' || sign === 'wall-clock'
-    this.#seams.log.warn('this agent was suspended: it looks and listens anew', { sign, ms })
+    this.#seams.log.warn('this agent was suspended: it probes and exchanges anew', { sign, ms })
     this.#seams.onResume()
   }
 }

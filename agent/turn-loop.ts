@@ -23,7 +23,7 @@ interface Parts {
   readonly write: { review(): void; readonly isIdle: boolean }
 }
 
-/** While all is well, so many rounds in a row are left out: in a zone of 1 000 a whole one takes 20 ms. */
+/** While all is well, this many rounds in a row are left out: in a zone of 1 000 a whole one takes 20 ms. */
 const QUIET_ROUNDS = 2
 
 /**

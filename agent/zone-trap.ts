@@ -4,7 +4,7 @@ import type { Judgement } from '../vote/judgement.js'
 import { VERDICT } from '../vote/quorum.js'
 import type { ZoneState } from './results.js'
 
-/** Why all nodes are one zone, where nobody said that they shall be. */
+/** Why all nodes are one zone, where nobody asked for that. */
 export const NO_ZONE_CONFIGURED = 'all edge nodes: no zone is configured'
 
 const MOST_NAMES = 4
@@ -41,8 +41,8 @@ export const partlyReached = ({
     .map(({ name }) => name)
 
 /**
- * Several sites that are one zone because nobody configured zones: they judge each other over links that are not theirs.
- * Undefined where a zone is configured, or one zone for all is what somebody asked for.
+ * Several sites that are one zone because nobody configured zones: they judge each other over the links between the sites.
+ * Undefined where a zone is configured, or where the operator asked for one zone for all.
  * @param unreached members that not all others reach, for longer than a moment
  */
 export const zoneTrap = (

@@ -21,7 +21,7 @@ const stampsSchema = v.object({
   }),
 })
 
-/** An apiserver keeps an entry that names a field. */
+/** Each entry names a field: an apiserver keeps only such entries. */
 const FIELDS = {
   nodes: { 'f:metadata': { 'f:annotations': { 'f:edge-health/reason': {} } } },
   leases: { 'f:spec': { 'f:renewTime': {} } },
@@ -44,15 +44,15 @@ export const firstStamp = (
   return { type: 'merge', body: { metadata: { resourceVersion, managedFields: [entry] } } }
 }
 
-/** What has the subresource that a write may go through. */
+/** The whole object, where the write went through a subresource. */
 const wholeOf = ({ group, version, resource, parse }: ResourceType<unknown>) => ({
   ...{ group, version, resource, parse },
 })
 
 /**
- * An apiserver stamps no writes of an object that has no `managedFields`: one from before Kubernetes 1.18, or whose entries
- * somebody took away. The policies of deploy/ go by the stamp, so they refuse whatever carries a time.
- * @param refused by which such a write failed
+ * An apiserver stamps no writes of an object that has no `managedFields`: one from before Kubernetes 1.18, or one whose
+ * entries were removed. The policies of deploy/ rely on the stamp, so they refuse any write that carries a time.
+ * @param refused the error with which such a write failed
  * @returns the error for the caller: a conflict where the object has its first entry now, so that the write is tried again
  */
 export const afterRefusal = async <T>(

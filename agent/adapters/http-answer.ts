@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { ChunkedEnd, endAfter, endWithConnection, type BodyEnd } from './http-body.js'
 
-/** All of an answer that comes before its body, interim answers as well. */
+/** Most bytes of an answer before its body, interim answers included. */
 const HEAD_LIMIT = 16 * 1024
 const START = 'HTTP/1.'
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/
@@ -119,7 +119,7 @@ export class HttpAnswer {
     const rest = this.#pending.subarray(end + END_OF_HEAD.length)
     this.#headBytes += end + END_OF_HEAD.length
     this.#pending = Buffer.alloc(0)
-    // 1xx is followed by the answer itself, but for 101, which nobody asked for.
+    // 1xx is followed by the answer itself, except 101, which nobody asked for.
     if (head.status >= 200 || head.status === 101) this.#head = head
     if (rest.length > 0) this.push(rest)
   }

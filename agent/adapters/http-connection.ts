@@ -109,7 +109,7 @@ export class HttpConnection {
     else if (status !== undefined) this.#readBody(asking!.answer)
   }
 
-  /** Only so that the connection comes free, within limits of our own. */
+  /** Read the rest of the body only to free the connection, within limits of our own. */
   #readBody(answer: HttpAnswer): void {
     if (answer.bodyBytes > BODY_LIMIT) this.destroy()
     if (!answer.isWhole) {

@@ -24,10 +24,10 @@ class Trust {
   readonly #isChecked: boolean
   /** Made once: a connection that is given a bundle instead reads it anew and keeps its certificates for itself. */
   readonly #secureContext: SecureContext
-  /** What makes the next handshake with a server shorter. */
+  /** TLS sessions, which shorten the next handshake with a server. */
   readonly #sessions = new Map<string, Buffer>()
 
-  /** @throws Error for a bundle that is no PEM */
+  /** @throws Error for a bundle that is not PEM */
   constructor(ca: string | undefined) {
     this.#isChecked = ca !== 'insecure'
     const trusted = this.#isChecked && ca !== undefined ? { ca } : {}
@@ -92,7 +92,7 @@ class PlainGet implements HttpGet {
   async get(request: HttpRequest): Promise<{ readonly status: number }> {
     const { reuse, signal } = request
     signal.throwIfAborted()
-    // Also what was under way, whose connection was closed: it is not asked anew.
+    // Also for a request under way whose connection was closed: it is not retried.
     if (this.#isClosed) throw new Error('no request leaves any more: its client was closed')
     const url = new URL(request.url)
     const text = requestText(url, request)
@@ -117,7 +117,7 @@ class PlainGet implements HttpGet {
 
   #trusting(ca: string | undefined): HttpConnections {
     const connections = this.#tls.get(ca) ?? this.#connectionsOf(new Trust(ca))
-    // The latest used goes to the end, so that the first is the one to go.
+    // The most recently used goes to the end, so that the first is the one to evict.
     this.#tls.delete(ca)
     this.#tls.set(ca, connections)
     const [oldest, retired] = [...this.#tls][0]!

@@ -26,7 +26,7 @@ const bareHeaders = {
   'User-Agent': false,
 } as const
 
-/** As Node.js sends requests, but for what HTTP/1.1 takes for granted: connections are kept. */
+/** As Node.js sends requests, but without the header for kept connections, which are HTTP/1.1's default. */
 const bareTransport = {
   request: (...args: Parameters<typeof http.request>) => {
     const request = http.request(...args)

@@ -44,7 +44,7 @@ export interface KubeSeams {
 /** Limits of the adapter. */
 export interface KubeOptions {
   /**
-   * For each call that is no watch, in milliseconds, its answer included.
+   * For each call except watches, in milliseconds, its answer included.
    * @default 15_000
    */
   readonly callMs?: number
@@ -80,7 +80,7 @@ const LEASES: ResourceType<LeaseView> = {
 }
 /** Metadata of 64 Nodes is some hundred kB. */
 const MOST_NOTES_BYTES = 4 << 20
-/** The longest time for one list, on any link that is of use. */
+/** The longest time for one list: any usable link is faster. */
 const LIST_MS = 120_000
 const LEASE_NAMESPACE = 'kube-node-lease'
 const TRIED: Readonly<
@@ -91,7 +91,7 @@ const TRIED: Readonly<
   lease: { type: LEASES, namespace: LEASE_NAMESPACE },
 }
 /**
- * Most watches are of one object that hardly ever changes: to list it again costs less than bookmarks, one a minute, and each
+ * Most watches are of one object that hardly ever changes: listing it again costs less than a bookmark each minute. Each
  * watch that is resumed costs a token. After an outage all agents come back, spread over some seconds.
  */
 const WATCH = { bookmarks: false, fromCache: true, watchMs: 7_200_000, spreadMs: 10_000 }
@@ -151,7 +151,7 @@ class ClientApi implements KubeApi {
     return { members: items, version: resourceVersion }
   }
 
-  /** A body that arrives byte by byte would else keep whoever waits for it from all that comes after it. */
+  /** Within a time limit: a body that arrives byte by byte would otherwise hold up its caller for ever. */
   #list<T>(type: ResourceType<T>, which: ListRequest, signal: AbortSignal): Promise<ObjectPage<T>> {
     return withTimeout(this.#seams.clock, LIST_MS, signal, inner =>
       this.#client.list(type, which, inner),
@@ -172,7 +172,7 @@ class ClientApi implements KubeApi {
 
   async getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes> {
     const notes = await this.#client.get(NODE_NOTES, { name }, signal)
-    // Those of another Node would make an agent forget this one's keys.
+    // The annotations of another Node would make an agent forget this one's keys.
     if (notes.name !== name)
       throw new KubeUnreachableError(`GET Node ${name}`, `the answer is about ${notes.name}`)
     return notes

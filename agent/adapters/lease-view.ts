@@ -30,7 +30,7 @@ const ownsRenewTime = ({ fieldsV1 }: v.InferOutput<typeof managedSchema>): boole
   return typeof spec === 'object' && spec !== null && 'f:renewTime' in spec
 }
 
-/** The newest of those who own the field; two do only while both wrote the same value. */
+/** The newest of the writers that own the field; two do only while both wrote the same value. */
 const renewalOf = (
   managed: readonly v.InferOutput<typeof managedSchema>[],
 ): LeaseView['renewal'] => {

@@ -4,7 +4,7 @@ import { canonicalAddress } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
 import { isLoopback } from '../../core/loopback.js'
 
-/** What was read is used again for so long. */
+/** What was read is used again for this long. */
 const FRESH_MS = 10_000
 
 /** A connection to these ends on the own machine, too. */

@@ -13,7 +13,7 @@ interface HistorySeams {
   readonly log: Logger
 }
 
-/** Changes that follow each other are one write. */
+/** Changes within this time are saved by one write. */
 const SETTLE_MS = 10_000
 /** A zone in which nodes come and go all day must not wear out a memory card. */
 const SAVE_EVERY_MS = 120_000
@@ -23,7 +23,7 @@ export class History {
   readonly added = new Signal<HistoryEntry>()
   readonly #seams: HistorySeams
   readonly #ring = new HistoryRing()
-  /** Nothing is saved before: what is on disk would be lost. */
+  /** Nothing is saved before this is true: what is on disk would be lost. */
   #isLoaded = false
   #savedAt = -Infinity
   #cancelSave: (() => void) | undefined
@@ -42,7 +42,7 @@ export class History {
     return this.#ring.lastId
   }
 
-  /** Take what disk remembers. Before that nothing is added. */
+  /** Load what was saved on disk. Before that nothing is added. */
   async load(): Promise<void> {
     const { folder, log } = this.#seams
     const text = await folder.read('history.json')

@@ -29,9 +29,9 @@ const lastClasses = (entries: readonly HistoryEntry[]): Map<string, string> => {
 export class HistoryRecorder {
   readonly #add: (entry: NewEntry) => void
   readonly #options: VoteOptions
-  /** As this life decided; a node of which nothing was decided yet is not in it. */
+  /** As decided in this run; a node about which nothing was decided yet is not in it. */
   readonly #classes = new Map<string, NodeClass>()
-  /** As the life before left it. */
+  /** As the previous run left it. */
   #before: ReadonlyMap<string, string> = new Map()
   readonly #vouched = new Set<string>()
   /** What was last written about a node, and how it ended. */
@@ -57,7 +57,7 @@ export class HistoryRecorder {
     })
   }
 
-  /** What an earlier life saw: nothing of it is recorded again. */
+  /** What an earlier run recorded: nothing of it is recorded again. */
   continueFrom(entries: readonly HistoryEntry[]): void {
     this.#before = lastClasses(entries)
   }
@@ -78,7 +78,7 @@ export class HistoryRecorder {
     for (const turn of this.#turns(state)) this.#turned(turn, state)
   }
 
-  /** That an agent may not decide is no news before it could for the first time. */
+  /** That an agent may not decide is news only after it could for the first time. */
   #voiceIs(voice: Voice): void {
     this.#hadVoice ||= voice === 'full'
     if (!this.#hadVoice || voice === this.#voice) return
@@ -86,7 +86,7 @@ export class HistoryRecorder {
     this.#voice = voice
   }
 
-  /** Undecided says something of a node only where this agent may decide, and did before. */
+  /** "Undecided" says something about a node only where this agent may decide, and did before. */
   #turns({ roster, judgement }: ZoneState): Iterable<Turn> {
     const turns = new Map<string, Turn>()
     roster.members.forEach(({ name }, index) => {

@@ -5,7 +5,7 @@ import type { HistoryKind } from '../http/history-view.js'
 export interface HistoryEntry {
   /** Grows by one with each entry, also over a restart. */
   readonly id: number
-  /** `Clock.now`; of an earlier life it lies before the start. */
+  /** `Clock.now`; of an earlier run it lies before the start. */
   readonly at: number
   readonly kind: HistoryKind
   /** The first of the nodes that it happened to; none for the agent or the zone as a whole. */
@@ -48,12 +48,12 @@ export class HistoryRing {
     return this.#entries
   }
 
-  /** Of the newest entry; 0 before the first. */
+  /** Id of the newest entry; 0 before the first. */
   get lastId(): number {
     return this.#lastId
   }
 
-  /** Take what an earlier life kept, oldest first, before anything is added. */
+  /** Take over what an earlier run saved, oldest first, before anything is added. */
   restore(entries: readonly HistoryEntry[]): void {
     for (const entry of entries) this.#push(entry)
   }

@@ -24,7 +24,7 @@ interface StreamOptions {
    * gets a fresh snapshot. @default 4 MiB
    */
   readonly maxUnread?: number
-  /** Each event takes the place of the one before: who has not read that one does without this. @default false */
+  /** Each event replaces the one before: a client that has not read that one is not sent this one. @default false */
   readonly isSnapshot?: boolean
 }
 
@@ -120,7 +120,7 @@ export class EventStream {
     }
   }
 
-  /** What clients have not read takes so much memory with these bytes. Of a whole view each holds one at most. */
+  /** Memory taken by what clients have not read, these bytes included. Of whole views each client holds one at most. */
   #unreadWith(bytes: Buffer): number {
     if (!this.#isSnapshot)
       return [...this.#clients.keys()].reduce(

@@ -30,7 +30,7 @@ export interface LocalSeams {
   readonly metricsNodes: MetricsNodes
   /** The agents', for lines that people copy. */
   readonly namespace: string
-  /** Who asks, for the streams' budgets. @default all are one trusted program */
+  /** Tells clients apart, for the streams' budgets. @default all are one trusted program */
   readonly sources?: Sources
   readonly clock: Clock
   readonly log: Logger
@@ -73,7 +73,7 @@ const debugFlags =
     sendText(response, 200, `successfully set klog.logging.verbosity to ${text}`, '')
   }
 
-/** The key of a stranger's budget; undefined for who has none. */
+/** The key of a stranger's budget; undefined for a client without one. */
 const makeSourceOf =
   (sources: Sources | undefined) =>
   ({ socket }: IncomingMessage): string | undefined => {
@@ -90,7 +90,7 @@ const addLocalInfo = (
 ): (() => void) => {
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const stream = new EventStream(clock, log)
-  /** Everything up to now, so that who opens a stream next begins where the others are. */
+  /** Send everything up to now, so that the next stream that opens begins where the others are. */
   const sendChanges = (): void => {
     const data = localInfo.changes()
     if (data !== undefined) stream.send({ event: 'change', id: localInfo.generation(), data })
@@ -107,7 +107,7 @@ const addLocalInfo = (
         data: localInfo.snapshot(),
       })
       if (stream.open(response, first, sourceOf(request))) return
-      // Nobody loses the document to those who hold all streams: without a stream a client asks again.
+      // When all streams are taken, the client still gets the document: without a stream it asks again.
     }
     sendBytes(response, 'text/plain; charset=utf-8', localInfo.body())
   })

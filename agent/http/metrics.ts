@@ -69,7 +69,7 @@ const zoneMetrics = (status: StatusView): readonly Metric[] => {
     ]),
     gauge('uptime_seconds', 'Time since the agent started', [status.uptimeSeconds]),
     gauge('roster_members', 'Nodes that vote on each other here', [zone.members]),
-    gauge('roster_from_disk', '1 while the roster comes from disk, for want of the apiserver', [
+    gauge('roster_from_disk', '1 while the roster comes from disk, not from the apiserver', [
       bit(status.roster.source === 'disk'),
     ]),
     gauge('cloud_link_up', '1 reachable, 0 cut, -1 not known yet', [
@@ -158,7 +158,7 @@ const voteMetrics = (perNode: PerNode): readonly Metric[] => [
   perNode('up_votes', 'Counted votes that say up', node => node.votes.up),
   perNode(
     'not_looked_votes',
-    'Voters that say neither up nor down of the node',
+    'Voters that say neither up nor down about the node',
     n => n.votes.notLooked,
   ),
   perNode('record_age_seconds', "Age of the node's own record", node => node.recordAgeSeconds),
@@ -195,7 +195,7 @@ const peerMetrics = (perNode: PerNode): readonly Metric[] => [
   ),
   perNode(
     'peer_replayable',
-    "1 while the node's votes are results of a SuperEdge agent: whoever recorded one can send it again",
+    "1 while the node's votes are results of a SuperEdge agent: anybody who recorded one can replay it",
     node => (node.peer === null ? null : bit(isReplayable(node))),
   ),
 ]

@@ -35,7 +35,7 @@ export class PeerListener {
     this.#report()
   }
 
-  /** Open the first one. @throws ListenError when it cannot be had, but not because of `stop` or of a `follow` meanwhile. */
+  /** Open the first one. @throws ListenError when it cannot be opened, but not because of a `stop` or `follow` meanwhile. */
   async start(address: string): Promise<void> {
     const signal = this.#want(address)
     await this.#take(address, signal)

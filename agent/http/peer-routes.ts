@@ -32,7 +32,7 @@ const declaredLength = (request: Request): number | undefined => {
   return request.method === 'POST' ? undefined : 0
 }
 
-/** Signs of life for all members together, and as many for all strangers. */
+/** Requests for a sign of life: from all members together, and as many from all strangers. */
 const SIGNS = { perSecond: 5, burst: 20 }
 const MEMBERS = 0
 
@@ -42,7 +42,7 @@ const sendAnswer = (response: Response, { status, body, headers = {} }: PeerAnsw
   const bytes = isText ? Buffer.from(body) : body
   response.statusCode = status
   if (isText) response.setHeader('Content-Type', 'text/plain; charset=utf-8')
-  // Kept connections are HTTP/1.1's default; Node.js says so all the same, and for how long.
+  // Kept connections are HTTP/1.1's default; Node.js would send that header all the same, and for how long.
   else if (response.shouldKeepAlive && response.req.httpVersion === '1.1')
     response.removeHeader('Connection')
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)

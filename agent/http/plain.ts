@@ -30,7 +30,7 @@ export const sendText = (
   sendBytes(response, 'text/plain; charset=utf-8', Buffer.from(`${text}${end}`), headers)
 }
 
-/** JSON with its newline, never kept by anybody in between. */
+/** JSON with its newline, never cached in between. */
 export const sendJson = (response: ServerResponse, value: unknown): void => {
   response.statusCode = 200
   const body = Buffer.from(`${JSON.stringify(value)}\n`)
@@ -48,7 +48,7 @@ export const wantsStream = (request: IncomingMessage): boolean => {
   return value !== null && value !== '0' && value !== 'false'
 }
 
-/** For whoever names another host than this one. */
+/** The answer to a request whose Host header names another host. */
 export const forbidHost: RequestListener = (_request, response) =>
   sendText(response, 403, 'forbidden host')
 

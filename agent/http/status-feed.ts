@@ -30,7 +30,7 @@ export const makeStatusFeed = (document: () => unknown, clock: Clock, log: Logge
     madeAt = clock.now()
     return (latest = { event: 'status', id: ++id, data: JSON.stringify(document()) })
   }
-  /** Who opens a stream right after another is sent the same view: making one takes long in a large zone. */
+  /** A stream that opens right after another is sent the same view: making one takes long in a large zone. */
   const recent = (): StreamEvent =>
     latest !== undefined && clock.now() - madeAt < SETTLE_MS ? latest : event()
   const plan = (ms: number): void => {

@@ -64,13 +64,13 @@ export interface PeerView {
   readonly isSigned: boolean
   /** Which keys it has, as it says itself; `keys.set` shows ours. Null until it said so. */
   readonly keySet: string | null
-  /** The last request to it failed since one of us two does not have the key with which the other signs. */
+  /** The last request to it failed because one of us does not have the key with which the other signs. */
   readonly isKeyRefused: boolean
 }
 
 /** Whether the zone keeps the node's Lease (or takes its taint off) while its cloud link is cut. */
 export interface VouchView {
-  /** `idle`: nothing to do; `blocked`: it would be, but for the reason. */
+  /** `idle`: nothing to do; `blocked`: it would be active, but for the reason. */
   readonly state: 'off' | 'idle' | 'active' | 'blocked'
   readonly since: string | null
   /** The writer that vouches. */
@@ -170,7 +170,7 @@ export interface NodeIdentity {
   readonly signedSeconds: number | null
   /** For how long the known keys have been silent; null unless `changed`. */
   readonly silentSeconds: number | null
-  /** After so long a silence the other keys count (`--identity-change-after`); null unless `changed`. */
+  /** After this long a silence the other keys count (`--identity-change-after`); null unless `changed`. */
   readonly changeAfterSeconds: number | null
   /** Different statements for one time that it signed: its keys are on two machines, or it lies. */
   readonly equivocations: number
@@ -210,7 +210,7 @@ export interface ZoneStatus {
     readonly trouble: string | null
     /** A short name of our set of keys, whatever their order; null without one. */
     readonly set: string | null
-    /** Members that have the same set, we among them: all of them, before a rotation's next step. */
+    /** Members that have the same set, this one included; a rotation's next step may come once all have it. */
     readonly sharedBy: number
   }
   readonly identity: {

@@ -26,11 +26,11 @@ export interface Counts {
     readonly sent: number
     readonly failed: number
     readonly received: number
-    /** By a short reason; every one there is, also those that never happened. */
+    /** By a short reason; all reasons, also those that never happened. */
     readonly refused: Readonly<Record<string, number>>
     /** Signatures of members that were checked, good or bad. */
     readonly proved: number
-    /** Statements with the number of another one of the same member: its keys are on two machines, or it lies. */
+    /** Different statements of one member with the same number: its keys are on two machines, or it lies. */
     readonly equivocations: number
   }
   /** By what was written (`status`, `taints`, `lease`, `event`) and how it ended; every pair, also those that never happened. */

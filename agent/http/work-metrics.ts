@@ -62,7 +62,7 @@ const exchangeMetrics = ({ counter }: MetricFactory, { exchange }: Counts): read
   ]),
   counter(
     'identity_equivocations',
-    'Statements with the number of another one of the same member: its keys are on two machines, or it lies',
+    'Different statements of one member with the same number: its keys are on two machines, or it lies',
     [exchange.equivocations],
   ),
 ]

@@ -38,7 +38,7 @@ export interface ExchangeOptions {
   readonly exchangePeriodMs: number
   /** The same in a zone of rings, where news has further to go. @default 2_000 */
   readonly ringExchangePeriodMs: number
-  /** Up to so many nodes a zone is a full mesh, above that rings. @default 64 */
+  /** Up to this many nodes a zone is a full mesh, above that rings. @default 64 */
   readonly meshMax: number
   /** Rings: how many nodes each node watches, and how many watch it (k). @default 10 */
   readonly ringObservers: number
@@ -52,7 +52,7 @@ export interface ExchangeOptions {
   readonly identity: 'off' | 'prefer' | 'require'
   /** How long a signed sign of life stands for. @default 1_000 */
   readonly linkSlotMs: number
-  /** For how long a node must have been silent before other keys of it count, for which its old ones do not vouch; with `require`. */
+  /** With `require`: how long a node must have been silent before new keys count that its old ones did not sign. */
   readonly identityChangeAfterMs: number
   /** A flip waits this long for others to travel with it. @default 50 */
   readonly pushBatchMs: number

@@ -39,7 +39,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '64',
     profiles: { fast: '16', superedge: '10000' },
     summary:
-      'up to so many nodes each node watches all others; above that k rings say who watches whom',
+      'up to this many nodes each node watches all others; above that k rings say who watches whom',
     relation: 'must be the same on all agents of a zone; SuperEdge agents take part in a mesh only',
   },
   ringObservers: {
@@ -111,7 +111,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '1s',
     profiles: { fast: '500ms' },
     summary:
-      'each signed sign of life stands for this time, in steps of 250ms; who passes it on can make it look younger by at most that',
+      'each signed sign of life stands for this time, in steps of 250ms; a peer that passes it on can make it look younger by at most that',
   },
   identityChangeAfterMs: {
     flag: 'identity-change-after',
@@ -139,7 +139,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '10s',
     profiles: { fast: '5s' },
     summary:
-      'how often SuperEdge agents send: so often they get our results, and theirs count for two of these',
+      'how often SuperEdge agents send: they get our results this often, and theirs count for two of these periods',
     relation: 'at most half of --record-ttl; v0.9 sends every 60s whatever its flags say',
     aliases: [{ name: 'communicateperiod', seconds: true }],
   },

@@ -31,7 +31,7 @@ export interface MemberList {
 export interface WatchedMembers {
   readonly selector: string
   readonly name?: string | undefined
-  /** How far Nodes are known: no list is older. */
+  /** The newest known version of Nodes: no list is older. */
   readonly known?: KnownVersion | undefined
 }
 
@@ -107,7 +107,7 @@ export interface KubeApi {
   watchNode(name: string, sink: WatchSink<NodeView>): Watching
   /** Names and addresses of Nodes by label selector ('' is all), of all or of one name: half a kB an event. */
   watchMembers(which: WatchedMembers, sink: WatchSink<MemberView>): Watching
-  /** All of them once, in one of the states that will do. */
+  /** All of them once, in a state that `from` allows. */
   listMembers(selector: string, from: ListFrom, signal: AbortSignal): Promise<MemberList>
   /** One of them as it is now; an empty list when there is none of that name. */
   getMember(selector: string, name: string, signal: AbortSignal): Promise<MemberList>
@@ -117,7 +117,7 @@ export interface KubeApi {
   /** Its metadata alone, a few kB. */
   getNodeNotes(name: string, signal: AbortSignal): Promise<NodeNotes>
   /**
-   * The metadata of those of these Nodes that are found by their host's name, in one of the states that will do.
+   * The metadata of those of these Nodes that are found by hostname, in a state that `from` allows.
    * @param names of nodes that a selector may name
    */
   listNodeNotes(names: readonly string[], from: ListFrom, signal: AbortSignal): Promise<NotesList>
@@ -158,8 +158,8 @@ export interface KubeApi {
   server(): Promise<URL>
   createEvent(event: NodeEvent, signal: AbortSignal): Promise<void>
   /**
-   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. What else answers
-   * is a KubeStatusError, too; whoever says `ok` to everything cannot be told apart.
+   * One small round trip that only a living apiserver answers: `/livez` is `ok`, or refused with a `Status`. Any other
+   * answer is a KubeStatusError, too. A server that says `ok` to everything cannot be told apart.
    */
   ping(signal: AbortSignal): Promise<void>
   /** Close idle connections: the next requests open new ones, which a load balancer may send to another apiserver. */

@@ -31,7 +31,7 @@ export class Heartbeat {
   /** Unix seconds when `Clock.now` was 0, as believed at start; later steps of the wall clock do not matter. */
   readonly #base: number
 
-  /** @param saved what `save` was last given; undefined when nothing is known. */
+  /** @param saved the value last passed to `save`; undefined when nothing is known. */
   constructor(clock: Clock, saved: number | undefined, save: (heartbeat: number) => void) {
     this.#clock = clock
     this.#save = save
@@ -58,8 +58,8 @@ export class Heartbeat {
   }
 
   /**
-   * Somebody shows a record in our name that is not older than ours: be newer. A number that none of our lives can have
-   * come to is a forgery and not followed: it stops counting when its record expires.
+   * A peer has a record in our name that is not older than ours: become newer. A number that no run of ours can have
+   * reached is forged and not followed: it stops counting when its record expires.
    */
   refute(seen: number): void {
     if (seen >= this.#value && seen < LEAP_MAX) this.#moveTo(seen + 1)

@@ -53,9 +53,9 @@ const invert = (
 }
 
 /**
- * k rings: on each one a member watches the next that it does not watch yet, so everybody has k targets and about k
- * observers that no failure short of the whole zone's takes away together, and one member more or less moves some
- * 2k watches. The k members next in line are its backup observers.
+ * k rings: on each one a member watches the next one that it does not watch yet. So everybody has k targets and about k
+ * observers, which only a failure of the whole zone takes away together, and one member more or less changes some 2k
+ * watches. The k members next in line are its backup observers.
  */
 export const kringTopology = (roster: Roster, k: number): Topology => {
   const size = roster.members.length

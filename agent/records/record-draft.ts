@@ -22,7 +22,7 @@ export interface RecordDraft {
   readonly unlooked: Uint8Array
 }
 
-/** An empty draft of somebody who has looked at everybody. */
+/** An empty draft: its origin has looked at all members and says up about each. */
 export const newDraft = (rowBytes: number): RecordDraft => ({
   origin: 0,
   hb: 0,

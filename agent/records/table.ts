@@ -17,7 +17,7 @@ const BEAT_EVERY_MS = 250
 /** What a record changed: nothing; only its age; or its content. */
 export type Merged = 'old' | News
 
-/** What is new about a record: only its age, or its content, which it also is where the record before it counted no more. */
+/** What is new about a record: only its age, or its content. A record that follows an expired one counts as new content. */
 export type News = 'fresher' | 'changed'
 
 /** The larger of two pieces of news. */
@@ -62,7 +62,7 @@ export class RecordTable implements Evidence {
   readonly unlooked: Uint8Array
   readonly #seams: TableSeams
   readonly #rows: VoteRows
-  /** Own down votes about members of no slot: they are nobody else's business. */
+  /** Own down votes about members without a slot: they are not sent to others. */
   readonly #privateDown = new Set<number>()
   #isOwnNew = true
 
@@ -112,7 +112,7 @@ export class RecordTable implements Evidence {
   readonly makeDraft = (): RecordDraft => newDraft(this.rowBytes)
 
   /**
-   * What the own rounds say. About a member that we neither watch nor stand in for it is kept to ourselves.
+   * The result of our own rounds. Votes about a member that we neither watch nor stand in for are not sent to others.
    * @param failedRounds as in `Evidence`; with not-looked, −1 or `HELD`.
    * @returns whether the own vote turned to down or away from it, or to up after a hold.
    */
@@ -155,7 +155,7 @@ export class RecordTable implements Evidence {
     return wasDown
   }
 
-  /** We no longer probe this member, whom we did not have to watch: what we knew of it is no vote any more. */
+  /** We no longer probe this member, which we need not watch: drop our vote about it. */
   forgetOwnVote(target: number): void {
     const { self } = this
     if (this.topology.slotOf(self, target) >= 0) return
@@ -184,12 +184,12 @@ export class RecordTable implements Evidence {
     return changed
   }
 
-  /** The own record still holds: the next time it is sent it is made anew, however young it is. */
+  /** The own record still holds: renew it the next time it is sent, however young it is. */
   renew(): void {
     this.#isOwnNew = true
   }
 
-  /** What the others said is of an unknown age: it counts no more, until they speak again. */
+  /** The age of the others' records is unknown: they no longer count, until their origins speak again. */
   forgetAges(): void {
     const own = this.producedAt[this.self]!
     this.producedAt.fill(-Infinity)
@@ -218,7 +218,7 @@ export class RecordTable implements Evidence {
     return this.#isNews(draft, isFirstHand) ? this.put(draft) : 'old'
   }
 
-  /** Let a record count that is known to be the newest of its origin, which is not this node. */
+  /** Store a record that is known to be the newest of its origin, which is not this node. */
   put(draft: RecordDraft): News {
     const { origin, hb } = draft
     const flags = draft.flags & FLAG_MASK
@@ -234,7 +234,7 @@ export class RecordTable implements Evidence {
     return this.#rows.setRow(draft) || hasNewFlags || countsAgain ? 'changed' : 'fresher'
   }
 
-  /** What `put` wrote of this member, which is not this node, still holds: it is newer, and says the same. */
+  /** Renew a record of another member that `put` wrote: it is newer, and says the same. */
   renewMember(origin: number, hb: number, producedAt: number, cloudCutAt: number): News {
     const countsAgain = this.#countsAgain(origin, producedAt)
     this.hb[origin] = hb
@@ -244,7 +244,7 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * Let what a member says as a SuperEdge agent count, as said just now. It has no heartbeat: it is sent to nobody else, and
+   * Store what a member says as a SuperEdge agent, as said just now. It has no heartbeat: it is sent to nobody else, and
    * the first record of our own protocol takes its place.
    */
   setForeign(draft: RecordDraft): News {
@@ -261,7 +261,7 @@ export class RecordTable implements Evidence {
     return this.#rows.setRow(draft) || hasNewFlags || countsAgain ? 'changed' : 'fresher'
   }
 
-  /** What this member said as a SuperEdge agent counts no more. @returns whether there was anything. */
+  /** What this member said as a SuperEdge agent no longer counts. @returns whether there was anything. */
   dropForeign(origin: number): boolean {
     if (this.foreign[origin] === 0) return false
     this.foreign[origin] = 0
@@ -273,10 +273,10 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * A larger heartbeat is news. A record that has expired blocks nobody, though: then what its origin itself sends counts
-   * whatever its number, and a number above LEAP_MAX is believed only of a record that still counts. So a forged huge number
-   * matters no longer than its record. What others pass on is no exception: a relay that was suspended may take an old record
-   * for a young one.
+   * A larger heartbeat is news; a number above LEAP_MAX only if its record has not expired. Once the record known here has
+   * expired, what its origin itself sends counts whatever its number. So a forged huge number matters no longer than its
+   * record. What others pass on always needs a larger number: a relay that was suspended may take an old record for a
+   * young one.
    */
   #isNews({ origin, hb, producedAt }: RecordDraft, isFirstHand: boolean): boolean {
     if (hb > this.hb[origin]!) return hb <= LEAP_MAX || !this.#isExpired(producedAt)
@@ -288,7 +288,7 @@ export class RecordTable implements Evidence {
     return producedAt <= clock.now() - recordTtlMs
   }
 
-  /** Whether a record of this age counts in the place of one that counts no more. */
+  /** Whether a record of this age counts in the place of one that has expired. */
   #countsAgain(origin: number, producedAt: number): boolean {
     const { clock, recordTtlMs } = this.#seams
     const expiredAt = clock.now() - recordTtlMs
@@ -296,8 +296,8 @@ export class RecordTable implements Evidence {
   }
 
   /**
-   * Somebody shows a record in our name. If it is newer than ours, or as new with another content, it is from an
-   * earlier life or forged: the next own record must be above it. An equal one is our own echo.
+   * A peer has a record in our name. If it is newer than ours, or as new with another content, it is from an earlier run
+   * or forged: the next own record must be above it. An equal one is our own echo.
    */
   #refute(draft: RecordDraft): void {
     const mine = this.hb[this.self]!
@@ -311,7 +311,7 @@ export class RecordTable implements Evidence {
     return (draft.flags & FLAG_MASK) === this.flags[this.self] && this.#rows.has(draft)
   }
 
-  /** Carry over by name what the two rosters share; a vote about somebody who left is gone. */
+  /** Carry over by name what the two rosters share; votes about members that left are dropped. */
   #takeOver(previous: RecordTable): void {
     const now = this.roster.members.map(member => previous.roster.indexOfId(member.id) ?? -1)
     const newIndexOf = new Int32Array(previous.size).fill(-1)

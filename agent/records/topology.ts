@@ -11,7 +11,7 @@ export interface Topology {
   readonly size: number
   /** Members that one record can speak of. */
   readonly slots: number
-  /** The last so many of them are those of backup observers; each has a second bit that says that it is at work. */
+  /** How many slots, the last ones, are those of backup observers; each has a second bit that says that it is at work. */
   readonly backupSlots: number
   /** The members that probe `target`; never `target` itself. */
   observersOf(target: number): Uint16Array
@@ -21,7 +21,7 @@ export interface Topology {
   backupsOf(target: number): Uint16Array
   /** The members that `observer` may have to stand in for. */
   backupTargetsOf(observer: number): Uint16Array
-  /** With whom `self` exchanges most of the time. */
+  /** The members with which `self` exchanges most of the time. */
   gossipNeighbours(self: number): Uint16Array
   /** The slot in which `observer` speaks of `target`; −1 when it does not probe it. */
   slotOf(observer: number, target: number): number

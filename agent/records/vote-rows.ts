@@ -113,8 +113,8 @@ export class VoteRows {
   }
 
   /**
-   * Carry a row over from before a change of the roster, but for votes about somebody who left. A watch that is new with
-   * this roster is not looked at until its observer says otherwise.
+   * Carry a row over from before a change of the roster, without votes about members that left. A target that is new with
+   * this roster counts as "not looked" until its observer says otherwise.
    */
   takeOver(previous: VoteRows, old: number, newIndexOf: Int32Array): void {
     const origin = newIndexOf[old]!

@@ -31,7 +31,7 @@ export interface Board {
   readonly version: string
   /** `2 dead · 1 cut · 47 healthy`. */
   readonly headline: string
-  /** Of the worst that there is: the icon's. */
+  /** That of the worst node, for the icon. */
   readonly colour: Colour
   readonly facts: readonly Fact[]
   /** Worst first. */

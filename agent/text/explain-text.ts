@@ -76,7 +76,7 @@ const vouchLine = ({ state, since, by, reason }: VouchView, at: string): string 
 const keyLines = ({ keyFingerprint }: Partial<NodeDetail>): readonly string[] =>
   keyFingerprint === undefined || keyFingerprint === null ? [] : [`fingerprint ${keyFingerprint}`]
 
-/** Nor of what they proved. */
+/** Nor about what they proved. */
 const identityLines = (
   { identity, keyFingerprint, peer }: Omit<NodeDetail, 'identity'> & Partial<NodeDetail>,
   mode: ExplainView['identity']['mode'],

@@ -31,7 +31,7 @@ export const recipesFor = (
     recipe('anywhere', 'Node, conditions, taints', `kubectl describe node ${name}`),
     recipe(
       'anywhere',
-      'what was told of it',
+      'Events about it',
       `kubectl get events -A --field-selector involvedObject.kind=Node,involvedObject.name=${name}`,
     ),
     recipe(
@@ -45,7 +45,7 @@ export const recipesFor = (
       'what its agent logged',
       `kubectl -n ${quote(namespace)} logs --tail=50 "$(${pods} -o name)"`,
     ),
-    recipe('neighbour', 'is there a way to it', `ping -c 3 -- ${address}`),
+    recipe('neighbour', 'does it answer a ping', `ping -c 3 -- ${address}`),
     recipe('neighbour', 'does its kubelet answer', `curl -ksm 3 https://${host}:10250/healthz`),
     recipe('itself', 'log in, also while its cloud link is cut', `ssh -- ${address}`),
     recipe('itself', 'its kubelet', 'systemctl status kubelet; journalctl -u kubelet -n 50 --no-pager'), // prettier-ignore

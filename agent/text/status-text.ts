@@ -53,7 +53,7 @@ const confinementLine = ({ confinement, at }: StatusView): readonly string[] => 
     : [`it is unknown whether the account of the agents is confined${checked}: ${reason}`]
 }
 
-/** That somebody does not count for want of an identity, or that the own one is of no use yet. */
+/** That members do not count because they have no identity, or that the own one is of no use yet. */
 const identityTrouble = (view: StatusView): readonly string[] => {
   const { mode, generation, trouble } = view.identity
   const isRequired = mode === 'require'
@@ -75,7 +75,7 @@ const replayLine = ({ nodes }: StatusView): readonly string[] => {
   return names.length === 0
     ? []
     : [
-        `SuperEdge agents vote, and whoever recorded their results can send them again: ${names.join(', ')}`,
+        `SuperEdge agents vote, and anybody who recorded their results can replay them: ${names.join(', ')}`,
       ]
 }
 

@@ -8,7 +8,7 @@ import type { EngineStatus } from '../stages/exchange/status.js'
 import type { NodeListStage } from '../stages/node-list/stage.js'
 import type { ResultStore } from '../store.js'
 
-/** Whoever counts. */
+/** The parts of the agent that count. */
 export interface CountSeams {
   readonly store: ResultStore
   readonly counters: AgentCounters

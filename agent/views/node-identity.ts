@@ -46,7 +46,7 @@ export const nodeIdentityOf = (scene: NodeScene, index: number): NodeIdentity | 
   }
 }
 
-/** Why a voter of which nothing counts has no voice for its keys; undefined where it is something else. */
+/** Why a voter does not count because of its keys; undefined where the reason is another one. */
 export const unprovedOf = (scene: NodeScene, index: number): string | undefined => {
   const identity = nodeIdentityOf(scene, index)
   if (identity === null || identity.counts || identity.state === 'signed') return undefined
