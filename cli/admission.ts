@@ -17,8 +17,8 @@ interface ExplainFlags {
 }
 
 const FOOTER = `
-Each option may also stand in the environment (--fresh-for is EDGE_HEALTH_FRESH_FOR) and in the file of --config
-(fresh-for: 30s). A flag wins over the environment, that over the file, that over the default. The flags of SuperEdge's
+Each option can also be given in the environment (--fresh-for is EDGE_HEALTH_FRESH_FOR) or in the file of --config
+(fresh-for: 30s). The first of these that gives it wins: flag, environment, file, default. The flags of SuperEdge's
 edge-health-admission are accepted too. Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option.`
 
 const EXPLAIN_FOOTER = '\nExit codes: 0 done, 2 bad usage, 3 no webhook answers.'
@@ -30,12 +30,12 @@ const client = new LocalClient({
   url: 'http://127.0.0.1:51010',
 })
 
-// Enough to tell a webhook from anything else that answers on this port; the rest is its word.
+// Enough to tell a webhook from anything else that answers on this port; the other fields are trusted.
 const schema = v.looseObject({ name: v.string(), isKept: v.boolean(), why: v.string() })
 
 const explainedText = ({ name, isKept, why, node, reportSeconds }: NodeExplained): string => {
   const ready =
-    node === null ? '' : `\n  Ready ${node.ready === '' ? 'was never told' : node.ready}`
+    node === null ? '' : `\n  Ready ${node.ready === '' ? 'was never reported' : node.ready}`
   const word = node?.isVouched === true && reportSeconds !== null ? `\n  vouched for ${reportSeconds} s ago` : '' // prettier-ignore
   return clean(`${name} is ${isKept ? '' : 'not '}kept: ${why}`) + ready + word + '\n'
 }
@@ -60,7 +60,7 @@ export const registerAdmission = (program: Command, context: CliContext, run: Ru
     .description(
       'run the webhook that keeps Pods on nodes that their peers vouch for, for Kubernetes before 1.36',
     )
-    // What stands behind a subcommand is the subcommand's.
+    // Arguments after a subcommand belong to the subcommand.
     .enablePositionalOptions()
   makeLongCommand(
     command,

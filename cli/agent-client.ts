@@ -20,7 +20,7 @@ export const agentOption = (context: CliContext): Option => client.option(contex
 /** @throws InvalidInputError unless it is an http URL. */
 export const parseAgentUrl = (text: string): string => client.parseUrl(text)
 
-// Enough to tell an agent from anything else that answers on this port; the rest is the agent's word.
+// Enough to tell an agent from anything else that answers on this port; the other fields are trusted.
 const nodeSchema = v.looseObject({
   name: v.string(),
   class: v.string(),
@@ -38,11 +38,11 @@ const nodeViewSchema = v.looseObject({ ...zoneFields, node: nodeSchema })
 const parseStatus = (base: string, text: string): StatusView =>
   client.parse(base, '/status', statusSchema, text) as StatusView
 
-/** The zone as the agent sees it. @throws Exit 3 when it cannot be had. */
+/** The zone as the agent sees it. @throws Exit 3 when there is no answer. */
 export const fetchStatus = async (base: string, context: CliContext): Promise<StatusView> =>
   parseStatus(base, (await client.fetch(base, '/status', context)).text)
 
-/** One node with its voters; undefined when the zone does not have it. @throws Exit 3 when it cannot be had. */
+/** One node with its voters; undefined when it is not in the zone. @throws Exit 3 when there is no answer. */
 export const fetchNode = async (
   base: string,
   name: string,
@@ -75,11 +75,11 @@ const historySchema = v.looseObject({
 const parseHistory = (base: string, text: string): HistoryView =>
   client.parse(base, '/history', historySchema, text) as HistoryView
 
-/** What happened lately. @throws Exit 3 when it cannot be had. */
+/** Recent events. @throws Exit 3 when there is no answer. */
 export const fetchHistory = async (base: string, context: CliContext): Promise<HistoryView> =>
   parseHistory(base, (await client.fetch(base, '/history', context)).text)
 
-/** An answer as it is, whatever its status. @throws Exit 3 when there is none. */
+/** The text of an answer with any status. @throws Exit 3 when there is no answer. */
 export const fetchText = async (base: string, path: string, context: CliContext): Promise<string> =>
   (await client.fetch(base, path, context, () => true)).text
 
@@ -88,7 +88,7 @@ async function* watch(base: string, path: string, context: CliContext): AsyncGen
   try {
     const response = await client.open(base, path, context.signal)
     response.socket.setTimeout(0)
-    // Not at the top: the agent itself, which has this file too, reads no lines.
+    // Loaded here, since the agent itself includes this file and does not need it.
     const { createInterface } = await import('node:readline')
     if (response.statusCode !== 200) throw new Error(`it says ${response.statusCode ?? 0}`)
     for await (const line of createInterface({ input: response }))
@@ -108,7 +108,7 @@ export async function* watchHistory(
 ): AsyncGenerator<HistoryEntryView> {
   let last = after
   for await (const text of watch(base, `/history?stream=1&after=${after}`, context)) {
-    // First everything since, and then each entry by itself.
+    // The first event has all entries since `after`; each later one has one entry.
     const entries = text.includes('"entries"')
       ? parseHistory(base, text).entries
       : [client.parse(base, '/history', entrySchema, text) as HistoryEntryView]

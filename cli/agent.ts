@@ -10,9 +10,9 @@ import { Exit, type Run, type CliContext } from './cli-context.js'
 export type MakeAgent = MakeProgram<AgentOptions>
 
 const FOOTER = `
-Each option may also stand in the environment (--check-period is EDGE_HEALTH_CHECK_PERIOD) and in the file of
---config (check-period: 5s). A flag wins over the environment, that over the file, that over the profile, that over
-the default. Durations have a unit: 500ms, 10s, 1m. SuperEdge's flags are accepted too; there a number is seconds.
+Each option can also be given in the environment (--check-period is EDGE_HEALTH_CHECK_PERIOD) or in the file of
+--config (check-period: 5s). The first of these that gives it wins: flag, environment, file, profile, default.
+Durations have a unit: 500ms, 10s, 1m. SuperEdge's flags are accepted too; for those, a bare number is in seconds.
 Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option.`
 
 /** `edge-health agent`. */

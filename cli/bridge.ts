@@ -7,8 +7,8 @@ import { makeLongCommand } from './long-command.js'
 import { runLong } from './run-program.js'
 
 const FOOTER = `
-Each option may also stand in the environment (--answer-within is EDGE_HEALTH_ANSWER_WITHIN) and in the file of --config
-(answer-within: 30s). A flag wins over the environment, that over the file, that over the default. Exit codes: 0 stopped
+Each option can also be given in the environment (--answer-within is EDGE_HEALTH_ANSWER_WITHIN) or in the file of --config
+(answer-within: 30s). The first of these that gives it wins: flag, environment, file, default. Exit codes: 0 stopped
 by a signal, 1 it could not start or stop, 2 a bad option.`
 
 /** `edge-health bridge`. */

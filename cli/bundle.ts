@@ -29,9 +29,9 @@ interface BundleFlags {
 }
 
 const FOOTER = `
-Holds: status, matrix, an explanation of each node (256 at most, those in trouble first), history, metrics, readiness, the
-options and where each came from, doctor's findings. Holds no key, no token, no Secret, no log: keys are never asked for, and
-what looks like a secret is taken out. Node names and addresses stay: look at it before you send it.
+The tar file contains status, matrix, an explanation of each node (256 at most, those in trouble first), history, metrics,
+readiness, the options and where each came from, and doctor's findings. It contains no key, token, Secret or log: keys are never
+requested, and what looks like a secret is removed. Node names and addresses stay, so look at it before you send it.
 
 In a Pod: kubectl -n edge-system exec POD -c edge-health-agent -- node /app/edge-health.cjs bundle --file - >bundle.tar
 
@@ -39,7 +39,7 @@ Exit codes: 0 done, 1 the file cannot be written, 2 bad usage, 3 done, but no ag
 
 const MOST_NODES = 256
 
-const LOGS = `The agent's log is not in here. It holds no secret either:
+const LOGS = `The agent's log is not in this file. It contains no secret either:
   kubectl -n edge-system logs POD -c edge-health-agent --since=1h
   kubectl -n edge-system logs POD -c edge-health-agent --previous
 On a node without a cloud link: crictl ps --name edge-health-agent, then crictl logs ID
@@ -50,7 +50,7 @@ class Collected {
   readonly files: TarFile[] = []
   readonly troubles: string[] = []
 
-  /** Add a file, if it can be had. */
+  /** Add a file, unless its content cannot be read. */
   async add(path: string, text: () => Promise<string>): Promise<void> {
     try {
       this.files.push({ path, text: await text() })
@@ -64,7 +64,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 const isTroubled = ({ class: name }: StatusView['nodes'][number]): boolean => name !== 'healthy'
 
-/** Cut to fit a path in the archive and cleaned, since the name may come from a program that is no agent. */
+/** Cut to fit a path in the archive and cleaned, since the name may come from a program that is not an agent. */
 const fileName = (name: string): string => name.slice(0, 64).replaceAll(/[^a-z0-9.-]/g, '_')
 
 const addNodes = async (
@@ -127,7 +127,7 @@ const collect = async (
 
 const write = (path: string, tar: Buffer): void => {
   try {
-    // Nobody's file is replaced, and nobody else may read this one.
+    // An existing file is not replaced, and nobody else may read this one.
     writeFileSync(path, tar, { flag: 'wx', mode: 0o600 })
   } catch (error) {
     throw new Exit(1, `--file ${path} cannot be written: ${reasonOf(error)}`)
@@ -160,9 +160,9 @@ export const registerBundle = (program: Command, context: CliContext, run: Run):
   const command = program
     .command('bundle')
     .description(
-      'write a tar for a bug report: what the agent says of its zone, without any secret',
+      'write a tar file for a bug report: what the agent knows about its zone, without secrets',
     )
-    .option('-f, --file <path>', 'where to; - is stdout (default edge-health-bundle-TIME.tar)')
+    .option('-f, --file <path>', 'file to write; - is stdout (default edge-health-bundle-TIME.tar)')
   command.addOption(agentOption(context)).addOption(outputOption('text', 'json'))
   const flags = addLookOptions(command)
   command.addHelpText('after', FOOTER).action((own: BundleFlags) =>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../core/clock.js'
 
-/** Where text goes. */
+/** A sink for text. */
 export interface Output {
   write(text: string | Uint8Array): unknown
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
 }
 
-/** The process as the commands see it; a test gives its own. */
+/** The process as the commands see it; tests provide their own. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdout: Output
@@ -20,7 +20,7 @@ export interface CliContext {
   readonly clock: Clock
 }
 
-/** 0: done; 1: a node is dead, or the command failed; 2: bad usage; 3: what was asked does not answer, or `grids plan` found something to write. */
+/** 0: done; 1: a node is dead, or the command failed; 2: bad usage; 3: no answer, or `grids plan` found something to write. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 /** Ends a command with a message and an exit code. */

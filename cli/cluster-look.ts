@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cluster's API has of nodes and zones, in one look: Nodes, Leases, Events, and the ConfigMaps that say what a zone is.
+// Reads everything about nodes and zones from the cluster's API at once: Nodes, Leases, Events, and the zones' ConfigMaps.
 import * as v from 'valibot'
 import { parseConfigMap } from '../agent/adapters/data-view.js'
 import { parseLease } from '../agent/adapters/lease-view.js'
@@ -48,7 +48,7 @@ export interface ClusterLook {
   /** Newest first. */
   readonly events: readonly ClusterEvent[]
   readonly config: ZoneConfig
-  /** What could not be read, and what follows from that. */
+  /** What could not be read, and the consequence. */
   readonly notes: readonly string[]
 }
 
@@ -86,7 +86,7 @@ const all = async <T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> => {
   return items
 }
 
-/** What the account may not read is left out, and said. */
+/** Leave out what the account may not read, and note it. */
 const orNote = async <T>(
   read: Promise<T>,
   without: T,
@@ -102,13 +102,13 @@ const orNote = async <T>(
   }
 }
 
-/** What the two ConfigMaps say now. Rejects as ResourceClient does, and with InvalidInputError. */
+/** The present content of the two ConfigMaps. Rejects as ResourceClient does, and with InvalidInputError. */
 export const readZoneConfig = async (
   client: ResourceClient,
   namespace: string,
   signal: AbortSignal,
 ): Promise<ZoneConfig> => {
-  // By lists: the agents' account, which doctor asks with, may list these by their names and get nothing.
+  // By lists: doctor uses the agents' account, whose rights on these ConfigMaps are list and watch, not get.
   const dataOf = async (name: string): Promise<DataView['data'] | undefined> => {
     const which = { namespace, fieldSelector: `metadata.name=${name}` }
     const { items } = await client.list(CONFIG_MAPS, which, signal)
@@ -121,7 +121,7 @@ export const readZoneConfig = async (
   }
 }
 
-/** Zones by label, where nobody may say how it is. */
+/** Zones by label, for when the ConfigMaps cannot be read. */
 const BY_LABEL: ZoneConfig = { zones: { isOn: true }, units: undefined }
 
 /** Rejects as ResourceClient does when the Nodes cannot be read. */
@@ -140,7 +140,7 @@ export const lookAtCluster = async (
     orNote(all(events), [], { notes, what: 'Events cannot be read, so none is shown' }),
     orNote(readZoneConfig(client, namespace, signal), BY_LABEL, {
       notes,
-      what: `the ConfigMaps of ${namespace} cannot be used, so zones are those of the label`,
+      what: `the ConfigMaps of ${namespace} cannot be used, so zones are taken from the label`,
     }),
   ])
   return {
@@ -152,7 +152,7 @@ export const lookAtCluster = async (
   }
 }
 
-/** Whether the cluster could not be asked at all. */
+/** Whether the error means that the cluster could not be read at all. */
 export const isClusterTrouble = (error: unknown): error is EdgeHealthError =>
   error instanceof KubeStatusError ||
   error instanceof KubeUnreachableError ||

@@ -125,7 +125,7 @@ const eventRows = (events: readonly ClusterEvent[], at: string): readonly string
     .slice(0, MOST_EVENTS)
     .map(({ at: then, reason, by, note }) => [`  ${age(then, at)} ago`, reason, by, note])
 
-/** `explain`: the first line says it, the rest shows why. */
+/** `explain`: the first line gives the verdict, the rest shows why. */
 export const clusterExplainText = (
   {
     node,
@@ -146,7 +146,7 @@ export const clusterExplainText = (
       'peers',
       conditionText(node.peerHealth, at, 'wrote nothing: they reach it, or there are none'),
     ),
-    fact('kubelet', conditionText(node.ready, at, 'never said anything')),
+    fact('kubelet', conditionText(node.ready, at, 'has never reported')),
     fact('lease', leaseLine(node)),
     fact('marks', node.isMarkedUnhealthy ? 'nodeunhealth=yes' : 'none'),
     fact('taints', node.taints.length === 0 ? 'none' : node.taints.join(', ')),
@@ -157,7 +157,7 @@ export const clusterExplainText = (
         : `${maintenanceFact(maintenance)}: nobody is alerted`,
     ),
     '',
-    `events: ${node.events.length === 0 ? 'none (the API forgets them, mostly after an hour)' : node.events.length}`,
+    `events: ${node.events.length === 0 ? 'none (the API deletes them, usually after an hour)' : node.events.length}`,
   ]
   const rows = eventRows(node.events, at)
   const list = rows.length === 0 ? '' : table([['  WHEN', 'REASON', 'BY', 'NOTE'], ...rows], paint)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zones and nodes as the cluster's API alone shows them: what was read in, what is shown out. The JSON of `cluster`.
+// Zones and nodes as the cluster's API alone shows them, computed from what was read. The JSON of `cluster`.
 import type { LeaseView } from '../agent/ports/kube-api.js'
 import { zoneRuleOf, type ZoneRule } from '../agent/stages/node-list/zone-rule.js'
 import { maintenanceOf, maintenanceTrouble, type Maintenance } from '../core/maintenance.js'
@@ -16,7 +16,7 @@ import type { NodeCondition, NodeView, Taint } from '../core/node.js'
 import { lengthMsOf } from '../plan/lease.js'
 import type { ClusterEvent, ClusterLook } from './cluster-look.js'
 
-/** As the agents' classes; `not-ready`: the control plane does not find it ready, and no peer says anything. */
+/** Like the agents' classes. `not-ready`: the control plane does not consider it ready, and no peer has reported on it. */
 export type ClusterClass = 'healthy' | 'dead' | 'kubelet-sick' | 'cloud-link-cut' | 'not-ready'
 
 interface ConditionView {
@@ -27,23 +27,23 @@ interface ConditionView {
   readonly since: string | null
 }
 
-/** One Node. All instants are ISO 8601; null where there is nothing to tell. */
+/** One Node. All instants are ISO 8601; null means no value. */
 export interface ClusterNode {
   readonly name: string
   readonly address: string | null
-  /** Null for a node that judges nobody; `rule` says why. */
+  /** Null for a node that is in no zone; `rule` says why. */
   readonly zone: string | null
   readonly rule: string
   readonly class: ClusterClass
   readonly since: string | null
-  /** By the kubelet, or by the control plane in its place. */
+  /** As the kubelet reports it, or the control plane in its place. */
   readonly ready: ConditionView | null
   /** What the peers wrote. */
   readonly peerHealth: ConditionView | null
   /** The annotations of a condemned node. */
   readonly isMarkedUnhealthy: boolean
   readonly reason: string | null
-  /** Its peers keep it for the control plane. */
+  /** Its peers vouch for it. */
   readonly isVouched: boolean
   readonly maintenance: Maintenance | null
   /** Why the annotation about maintenance is not used. */
@@ -66,11 +66,11 @@ export interface ClusterZone {
   readonly rule: string
   readonly nodes: number
   readonly classes: Readonly<Record<ClusterClass, number>>
-  /** Of all of them. */
+  /** How many of the nodes are in maintenance. */
   readonly inMaintenance: number
-  /** Every node's Ready is Unknown: the link of the whole zone may be cut, and then nobody there can write. */
+  /** Every node's Ready is Unknown: the link of the whole zone may be cut, and then no agent there can write. */
   readonly isUnheard: boolean
-  /** By the newest Event about it; null where none is kept: the API forgets Events, mostly after an hour. */
+  /** From the newest Event about it; null when there is none: the API deletes Events, usually after an hour. */
   readonly brake: { readonly isOn: boolean; readonly at: string; readonly note: string } | null
   readonly lastEvent: ClusterEvent | null
 }
@@ -177,14 +177,14 @@ const zoneOf = (name: string, nodes: readonly ClusterNode[]): ClusterZone => {
   }
 }
 
-/** The order of zones and nodes; those without zone come last. */
+/** Sorts by zone and name; nodes without a zone come last. */
 const byZone = (a: ClusterNode, b: ClusterNode): number => {
   if (a.zone === b.zone) return a.name < b.name ? -1 : 1
   if (a.zone === null || b.zone === null) return a.zone === null ? 1 : -1
   return a.zone < b.zone ? -1 : 1
 }
 
-/** Members by label and ConfigMaps; whom `--edge-selector` leaves out is not known here. */
+/** Members by label and ConfigMaps; which nodes `--edge-selector` leaves out is not known here. */
 export const clusterView = (look: ClusterLook): ClusterView => {
   const nodes = look.nodes
     .map(node => nodeOf(node, zoneRuleOf(node, look.config, ''), look))
@@ -203,7 +203,7 @@ export const clusterView = (look: ClusterLook): ClusterView => {
   }
 }
 
-/** Whether somebody has to look at it: work that was announced is no such thing. */
+/** Whether somebody has to look at it; not during announced maintenance. */
 export const isAlarming = (node: Pick<ClusterNode, 'class' | 'zone' | 'maintenance'>): boolean =>
   node.zone !== null &&
   node.maintenance === null &&

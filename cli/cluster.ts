@@ -16,8 +16,8 @@ interface ClusterFlags extends KubeFlags {
 }
 
 const FOOTER = `
-Reads Nodes, Leases of kube-node-lease, Events of default, and the two ConfigMaps of zones; writes nothing and asks no agent.
-In the package it is also a plugin: kubectl edge-health zones.
+Reads Nodes, Leases in kube-node-lease, Events in default, and the zones' two ConfigMaps; writes nothing and asks no agent.
+The package also installs it as a kubectl plugin: kubectl edge-health zones.
 
 Exit codes: 0 nobody is dead, 1 somebody is (a node in maintenance does not count), 2 bad usage or no such node, 3 the
 cluster cannot be read.`
@@ -90,7 +90,7 @@ const explain = async (
   return isAlarming(node) ? 1 : 0
 }
 
-/** `edge-health cluster`, which is `kubectl edge-health` too. */
+/** `edge-health cluster`, which is also `kubectl edge-health`. */
 export const registerCluster = (program: Command, context: CliContext, run: Run): void => {
   const command = program
     .command('cluster')
@@ -100,7 +100,7 @@ export const registerCluster = (program: Command, context: CliContext, run: Run)
     withKube(command.command(name).description(description))
       .option(
         '-n, --namespace <name>',
-        'where the agents are installed (default edge-system)',
+        'namespace of the agents (default edge-system)',
         'edge-system',
       )
       .addOption(outputOption('text', 'json'))
@@ -112,7 +112,7 @@ export const registerCluster = (program: Command, context: CliContext, run: Run)
   add('nodes', 'one line for each node, of all zones')
     .option(...only)
     .action((flags: ClusterFlags) => run(() => showAll(flags, context, nodesText)))
-  add('explain', 'say what the API has of a node: conditions, Lease, marks, taints, Events')
+  add('explain', 'show what the API knows about a node: conditions, Lease, marks, taints, Events')
     .argument('<node>', 'name of a node')
     .action((name: string, flags: ClusterFlags) => run(() => explain(name, flags, context)))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line as data, for whatever is made from it: completions and the manual page.
+// The command line as data, from which completions and the manual page are made.
 import type { Command, Option } from 'commander'
 
 /** One option as its command declares it. */
@@ -8,18 +8,18 @@ export interface OptionLeaf {
   readonly short: string | undefined
   /** `--output`. */
   readonly long: string
-  /** What stands behind it, `format`; undefined for a switch. */
+  /** The name of its value, `format`; undefined for a switch. */
   readonly value: string | undefined
-  /** It may stand without its value. */
+  /** The value may be left out. */
   readonly isValueOptional: boolean
-  /** The values that there are; empty when any will do. */
+  /** The possible values; empty when any value is accepted. */
   readonly choices: readonly string[]
   readonly description: string
 }
 
-/** A command, and those below it. */
+/** A command and its subcommands. */
 export interface CommandTree {
-  /** Its name behind those of its parents, without `edge-health`. */
+  /** The names of its parents and its own, without `edge-health`. */
   readonly path: readonly string[]
   readonly description: string
   readonly arguments: readonly {
@@ -28,7 +28,7 @@ export interface CommandTree {
     readonly choices: readonly string[]
   }[]
   readonly options: readonly OptionLeaf[]
-  /** What stands below its help: examples, exit codes. */
+  /** The text below its help: examples, exit codes. */
   readonly footer: string
   readonly commands: readonly CommandTree[]
 }
@@ -46,7 +46,7 @@ const HELP: OptionLeaf = {
   description: 'display help for command',
 }
 
-/** What stands below the help; commander gives it out with the help alone. Its output goes nowhere else afterwards. */
+/** The text below the help, which commander only gives out with the help. Afterwards the command's output goes nowhere. */
 const footerOf = (command: Command): string => {
   let text = ''
   command.configureOutput({ writeOut: more => void (text += more) })
@@ -54,7 +54,7 @@ const footerOf = (command: Command): string => {
   return text.slice(command.helpInformation().length).trim()
 }
 
-/** What is hidden from the help is left out, SuperEdge's options among it. */
+/** Options that the help hides are left out, such as SuperEdge's. */
 export const commandTree = (command: Command, path: readonly string[] = []): CommandTree => ({
   path,
   description: command.description(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kubectl asks its plugins for when somebody presses Tab: a candidate a line, and what the shell is to do with them.
+// What kubectl asks its plugins for when somebody presses Tab: one candidate per line, then a directive for the shell.
 import { Command } from 'commander'
 import type { CliContext, Run } from './cli-context.js'
 import { lookAtCluster } from './cluster-look.js'
@@ -8,10 +8,10 @@ import { registerCluster } from './cluster.js'
 import { commandTree, type CommandTree, type OptionLeaf } from './command-tree.js'
 import { withClient, type KubeFlags } from './kube-options.js'
 
-/** As kubectl's own completion counts them: files are no candidates, or they are. */
+/** Directives as kubectl's own completion numbers them: without file names, or with them. */
 const NO_FILES = ':4'
 const FILES = ':0'
-/** Whoever presses Tab waits. */
+/** Time limit: somebody has pressed Tab and is waiting. */
 const PATIENCE_MS = 3_000
 
 interface Line {
@@ -62,7 +62,7 @@ const lookNow = async (
       await withClient(flags, context, client => lookAtCluster(client, where, signal)),
     )
   } catch {
-    // Nobody completes worse for it.
+    // Completion then offers no names.
     return { zones: [], nodes: [] }
   }
 }
@@ -84,7 +84,7 @@ const valuesOf = async (
   return [...zones.map(({ name }) => name), NO_FILES]
 }
 
-/** The candidates whatever was begun, and the directive last. */
+/** The candidates, whatever the word to complete begins with, and last the directive. */
 const candidates = async (
   { command, given, words, pending }: Line,
   last: string,
@@ -108,7 +108,7 @@ const clusterTree = (context: CliContext): CommandTree => {
   return commandTree(program).commands[0]!
 }
 
-/** `edge-health complete-cluster WORD…`, which is `kubectl_complete-edge_health`; the last word is begun, perhaps empty. */
+/** `edge-health complete-cluster WORD…`, which is `kubectl_complete-edge_health`. The last word is to be completed. */
 export const registerCompleteCluster = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('complete-cluster')

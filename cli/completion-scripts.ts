@@ -7,7 +7,7 @@ export type Shell = 'bash' | 'zsh' | 'fish'
 const BY = (shell: Shell): string =>
   `made by "edge-health completion ${shell}" from the options of this version`
 
-/** As scripts compare it: each name behind a space. */
+/** A command's path as the scripts compare it: a space before each name. */
 const at = ({ path }: CommandTree): string => path.map(name => ` ${name}`).join('')
 
 const namesOf = ({ short, long }: OptionLeaf): readonly string[] =>
@@ -30,7 +30,7 @@ const short = (text: string): string => {
   return first.length <= MOST_WORDS ? first : `${first.slice(0, MOST_WORDS - 1)}…`
 }
 
-/** Every place of the tree with each of its options: `patterns` are `' agent --config'`, in a case's own spelling. */
+/** Every command with each of its options: `patterns` are such as `' agent --config'`, spelled for a shell's `case`. */
 const placesOf = (
   all: readonly CommandTree[],
   pick: (tree: CommandTree) => readonly OptionLeaf[],

@@ -28,7 +28,7 @@ const wholeTree = async (
   return commandTree(program)
 }
 
-/** For builds that give the same bytes again. @throws InvalidInputError */
+/** The date for reproducible builds. @throws InvalidInputError */
 const wallOf = ({ env, clock }: CliContext): number => {
   const text = env['SOURCE_DATE_EPOCH'] ?? ''
   if (text === '') return clock.wall()
@@ -45,7 +45,7 @@ fish: edge-health completion fish >~/.config/fish/completions/edge-health.fish
 Exit codes: 0 done, 2 bad usage.`
 
 const MAN_FOOTER = `
-edge-health man >/usr/local/share/man/man1/edge-health.1. SOURCE_DATE_EPOCH (seconds) in the environment is the date of the page.
+edge-health man >/usr/local/share/man/man1/edge-health.1. The variable SOURCE_DATE_EPOCH (seconds) sets the page's date.
 
 Exit codes: 0 done, 2 bad usage.`
 

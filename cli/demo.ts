@@ -56,7 +56,7 @@ const screenFor = (output: 'text' | 'json'): Screen => {
     : terminalScreen(stream, systemClock, colours)
 }
 
-/** The environment of the nodes' processes: nothing that could configure an agent. */
+/** The environment of the nodes' processes, without variables that could configure an agent. */
 const childEnvironment = (): Record<string, string> => {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'NODE_EXTRA_CA_CERTS', 'NODE_COMPILE_CACHE']
   return Object.fromEntries(
@@ -116,7 +116,7 @@ export const registerDemo = (program: Command): void => {
   program
     .command('demo')
     .description(
-      'a whole zone of agent processes on this machine, against an embedded Kubernetes API',
+      'run a whole zone of agent processes on this machine, against an embedded Kubernetes API',
     )
     .option('--nodes <n>', 'how many nodes, 3 to 50 (default 5)', whole('--nodes', 3, 50), 5)
     .addOption(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking half of doctor: every question has an answer or a reason, and none waits for long.
+// The half of doctor that asks: each question ends with an answer or a reason, and none waits for long.
 import { networkInterfaces } from 'node:os'
 import * as v from 'valibot'
 import { parseNodeView } from '../agent/adapters/node-view.js'
@@ -21,7 +21,7 @@ import { withClient } from './kube-options.js'
 const MOST_PEERS = 64
 const AT_ONCE = 8
 
-/** A few at a time, in their order. */
+/** Run a few at a time; the results keep their order. */
 const each = async <A, B>(
   all: readonly A[],
   work: (one: A) => Promise<B>,
@@ -69,7 +69,7 @@ const whoAmI = async (client: ResourceClient, signal: AbortSignal): Promise<stri
   return (await client.create(WHO, {}, { body }, signal)).status.userInfo.username
 }
 
-/** Who is in the zone of the node by what the apiserver has now. */
+/** The members of the node's zone, according to what the apiserver has now. */
 const membersNow = async (
   client: ResourceClient,
   name: string,
@@ -83,7 +83,7 @@ const membersNow = async (
   if (rule.kind === 'selector')
     for await (const page of listPages(client, NODES, { labelSelector: rule.selector }, signal))
       for (const node of page)
-        // Who has no address cannot take part.
+        // A node without an address cannot take part.
         if (isOfZone(rule, node) && node.internalIPs.length > 0) names.add(node.name)
   return [...names]
 }
@@ -113,7 +113,7 @@ const clusterFacts = async (
         })),
         members: await ask(() => membersNow(client, node, options, signal)),
       }
-      // Known from answers to us, which a ping is not.
+      // The time comes with answers to these requests; a ping does not give it.
       const time = client.serverTime()
       const aheadMs = time === undefined ? null : clock.wall() - time
       return { api: { ok: true, value: { aheadMs } }, ...facts }
@@ -138,7 +138,7 @@ const ephemeralOf = async (
     return Promise.resolve({ from, to, reserved })
   })
 
-/** The interface that has the address. */
+/** The interface with this address, and its MTU. */
 const linkOf = (
   address: string,
   context: CliContext,
@@ -167,7 +167,7 @@ const peersOf = (
   return each(nodes.slice(0, MOST_PEERS), node => probePeer(node, port, signal))
 }
 
-/** The listener for metrics alone, where the options name one. */
+/** Ask the listener of `--metrics-address`, if the options have one. */
 const metricsFacts = async (
   { metricsAddress: at, metricsCertFile }: AgentOptions,
   signal: AbortSignal,
@@ -178,7 +178,7 @@ const metricsFacts = async (
   return { url, port: at.port, answer: await ask(() => knockWell(url, signal, true)) }
 }
 
-/** Ask all of it. */
+/** Ask everything. */
 export const askAll = async (
   { base, options }: { readonly base: string; readonly options: AgentOptions },
   context: CliContext,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What doctor found out, before anything is concluded from it.
+// The facts that doctor gathers, before it concludes anything.
 import type { StatusView } from '../agent/http/status-view.js'
 
-/** An answer, or in words why there is none. */
+/** An answer, or the reason why there is none, in words. */
 export type Asked<T> =
   | { readonly ok: true; readonly value: T }
   /** @param status the HTTP status, where the apiserver refused it */
@@ -18,32 +18,32 @@ export interface Right {
   readonly name?: string
 }
 
-/** What one TCP connection to a peer's agent showed. */
+/** The result of requests to a peer's agent. */
 export interface PeerProbe {
   readonly name: string
   readonly address: string
-  /** The HTTP status of an answer to a short request; any will do. */
+  /** The HTTP status of the answer to a short request; any status will do. */
   readonly short: Asked<number>
-  /** The same with one that needs several full packets; not tried after a short one failed. */
+  /** The same for a request of several full packets; not tried after the short one failed. */
   readonly long: Asked<number> | 'timeout' | undefined
 }
 
-/** Everything that was asked. */
+/** Everything that was gathered. */
 export interface DoctorFacts {
   readonly url: string
   readonly agent: Asked<StatusView>
   /** How far this clock is ahead of the apiserver's, in milliseconds; null when it does not say. */
   readonly api: Asked<{ readonly aheadMs: number | null }>
-  /** The user's name, as the apiserver has it. */
+  /** The user name under which the apiserver knows us. */
   readonly account: Asked<string>
   readonly rights: readonly { readonly right: Right; readonly allowed: Asked<boolean> }[]
-  /** Who is in the zone by the present Nodes and ConfigMaps. */
+  /** The members of the zone according to the present Nodes and ConfigMaps. */
   readonly members: Asked<readonly string[]>
   readonly peers: readonly PeerProbe[]
-  /** The listener for metrics alone, as the options have it. */
+  /** The listener of `--metrics-address`, if the options have one. */
   readonly metrics:
     { readonly url: string; readonly port: number; readonly answer: Asked<number> } | undefined
-  /** The agent's ports, from which range the kernel takes those of outgoing connections, and which of these it spares. */
+  /** The agent's ports; below, the kernel's range of ports for outgoing connections, and the reserved ports. */
   readonly ports: readonly number[]
   readonly ephemeral: Asked<{
     readonly from: number

@@ -16,7 +16,7 @@ const agent = ({ agent: asked, url }: DoctorFacts): Finding => {
     return fail(
       'agent',
       failing.map(({ name, detail }) => `stage ${name} fails: ${detail}`).join('; '),
-      `mend what the stage names; look: ${LOOK}`,
+      `repair what the stage names; look: ${LOOK}`,
     )
   const name = zone.name === '' ? 'the whole cluster' : zone.name
   return ok('agent', `${version} answers at ${url} on ${self.name}: zone ${name}, ${zone.members} nodes`) // prettier-ignore
@@ -26,7 +26,7 @@ const port = ({ agent: asked, ports }: DoctorFacts): readonly Finding[] => {
   if (!asked.ok) return []
   const { peerListener, roster } = asked.value
   const { address, trouble } = peerListener
-  // Its address is that of the own Node.
+  // The listener's address is that of the agent's own Node.
   if (trouble !== null && roster.source === 'none')
     return [warn('port', trouble, 'it opens once the zone is known: see roster below')]
   if (trouble !== null)
@@ -34,21 +34,21 @@ const port = ({ agent: asked, ports }: DoctorFacts): readonly Finding[] => {
       fail(
         'port',
         `peers cannot reach this agent: ${trouble}`,
-        `free the port, or let the Node's first InternalIP and --node-address agree; who has it: ss -ltnp 'sport = :${ports[0]!}'`,
+        `free the port, or make --node-address the same as the Node's first InternalIP; to see who has the port: ss -ltnp 'sport = :${ports[0]!}'`,
       ),
     ]
-  return [ok('port', `peers are listened for at ${address}:${ports[0]!}`)]
+  return [ok('port', `the agent listens for peers at ${address}:${ports[0]!}`)]
 }
 
 const disk = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
   if (!asked.ok) return []
   const { path, trouble } = asked.value.disk
-  if (trouble === null) return [ok('disk', `what a restart needs is kept in ${path}`)]
+  if (trouble === null) return [ok('disk', `${path} keeps what a restart needs`)]
   return [
     fail(
       'disk',
-      `${path} cannot keep ${trouble}; votes go on, but not over a boot without the cloud`,
-      `df -h ${path}; ls -ld ${path}: make room; it belongs to the agent's user or root, who alone may write there`,
+      `${path} cannot keep ${trouble}; votes go on, but not after a boot without the cloud`,
+      `df -h ${path}; ls -ld ${path}: make room; the folder must belong to the agent's user or root, and nobody else may write there`,
     ),
   ]
 }
@@ -61,7 +61,7 @@ const metrics = ({ metrics: asked }: DoctorFacts): readonly Finding[] => {
     fail(
       'metrics',
       `${url}: ${answer.reason}`,
-      `does the agent have this --metrics-address? Who has the port: ss -ltnp 'sport = :${port}'; an agent whose port is taken ends, and its log says so`,
+      `check that the agent runs with this --metrics-address; to see who has the port: ss -ltnp 'sport = :${port}'; an agent whose port is taken exits, and its log says so`,
     ),
   ]
 }
@@ -73,7 +73,7 @@ const within = (text: string, port: number): boolean =>
   })
 
 const ephemeral = ({ ephemeral: asked, ports }: DoctorFacts): Finding => {
-  const fix = `echo 'net.ipv4.ip_local_reserved_ports = ${ports.join(',')}' >/etc/sysctl.d/60-edge-health.conf && sysctl --system (put in front what is reserved already)`
+  const fix = `echo 'net.ipv4.ip_local_reserved_ports = ${ports.join(',')}' >/etc/sysctl.d/60-edge-health.conf && sysctl --system (put the ports that are already reserved in front)`
   if (!asked.ok) return warn('reserved ports', asked.reason, fix)
   const { from, to, reserved } = asked.value
   const open = ports.filter(each => each >= from && each <= to && !within(reserved, each))
@@ -92,12 +92,12 @@ const api = ({ api: asked, agent: status }: DoctorFacts): readonly Finding[] => 
       fail(
         'apiserver',
         `${asked.reason}${link === undefined ? '' : `; the agent says: cloud link ${link.state}`}`,
-        'look at the route, the firewall and the credentials (--kubeconfig, --master-url)',
+        'check the route, the firewall and the credentials (--kubeconfig, --master-url)',
       ),
     ]
   const { aheadMs } = asked.value
   const reached = ok('apiserver', 'it answers')
-  if (aheadMs === null) return [reached, warn('clock', 'the apiserver shows no time', 'look at it by hand: date -u')] // prettier-ignore
+  if (aheadMs === null) return [reached, warn('clock', 'the apiserver shows no time', 'check the clock by hand: date -u')] // prettier-ignore
   const seconds = Math.round(Math.abs(aheadMs) / 100) / 10
   const saw = `this clock is ${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the apiserver's`
   const fix =
@@ -111,10 +111,10 @@ const rightText = ({ verb, resource, subresource, group, namespace, name }: Righ
 
 const RBAC = 'kubectl apply -k deploy/base (agent-rbac.yaml)'
 
-/** The apiserver does not say what the account may do. */
+/** The finding when the apiserver does not say what the account may do. */
 const unaskedRights = (reason: string, { members }: DoctorFacts): Finding => {
   if (!members.ok && members.status === 403) return fail('rbac', `not even this is allowed: ${members.reason}`, RBAC) // prettier-ignore
-  if (!members.ok && members.status === 401) return fail('rbac', `the credentials are refused: ${members.reason}`, "look at the Pod's token, or at --kubeconfig") // prettier-ignore
+  if (!members.ok && members.status === 401) return fail('rbac', `the credentials are refused: ${members.reason}`, "check the Pod's token, or --kubeconfig") // prettier-ignore
   return warn('rbac', `could not be asked: ${reason}`, 'kubectl auth can-i --list --as=system:serviceaccount:edge-system:edge-health-agent') // prettier-ignore
 }
 
@@ -127,7 +127,7 @@ const rights = (facts: DoctorFacts): readonly Finding[] => {
     isAgent || !account.ok
       ? []
       : [
-          warn('account', `asked as ${account.value}, which is not the agents' account`, 'run it in an agent’s Pod to see what that one may do'), // prettier-ignore
+          warn('account', `asked as ${account.value}, which is not the agents' account`, 'run it in an agent’s Pod to check the rights of the agents’ account'), // prettier-ignore
         ]
   const denied = asked.filter(({ allowed }) => allowed.ok && !allowed.value)
   const unasked = asked.find(({ allowed }) => !allowed.ok)
@@ -145,7 +145,7 @@ const policies = ({ agent: asked }: DoctorFacts): readonly Finding[] => {
   if (!asked.ok) return []
   const { state, reason } = asked.value.confinement
   const fix = 'Kubernetes 1.30 and newer: kubectl apply -k deploy/base (agent-policies.yaml)'
-  if (state === 'yes') return [ok('policies', `they bite: ${reason}`)]
+  if (state === 'yes') return [ok('policies', `they are in force: ${reason}`)]
   if (state === 'no') return [warn('policies', reason, fix)]
   return [warn('policies', reason, 'the agent asks within its first minute, and again every few hours')] // prettier-ignore
 }
@@ -174,7 +174,7 @@ const reach = ({ peers, agent: asked, ports, link }: DoctorFacts): readonly Find
       fail(
         'mtu',
         `short requests pass and long ones do not: ${listed(holes.map(({ name }) => name))}; ${mtu}`,
-        'a link on the way takes smaller packets and its ICMP is dropped: lower the MTU of the interface, or clamp MSS',
+        'a link on the way takes only smaller packets, and its ICMP replies are dropped: lower the MTU of the interface, or clamp the MSS',
       ),
     )
   else
@@ -183,14 +183,14 @@ const reach = ({ peers, agent: asked, ports, link }: DoctorFacts): readonly Find
 }
 
 const kubelet = ({ kubelet: asked, kubeletUrl, agent: status }: DoctorFacts): Finding => {
-  if (asked.ok) return ok('kubelet', `healthz is well at ${kubeletUrl}`)
+  if (asked.ok) return ok('kubelet', `healthy at ${kubeletUrl}`)
   const own = status.ok ? status.value.nodes.find(({ isSelf }) => isSelf) : undefined
   const fix = 'systemctl status kubelet; a kubelet with healthzPort 0 cannot be vouched for'
   const saw = `${kubeletUrl}: ${asked.reason}${own === undefined ? '' : `; the agent says: ${own.kubelet}`}`
   return own?.kubelet === 'bad' ? fail('kubelet', saw, fix) : warn('kubelet', saw, fix)
 }
 
-/** Everything that there is to say, in the order in which to mend it. */
+/** All findings, in the order in which to repair what they name. */
 export const diagnose = (facts: DoctorFacts): readonly Finding[] => [
   agent(facts),
   ...port(facts),

@@ -6,10 +6,10 @@ import { KubeStatusError, reasonOf } from '../core/errors.js'
 import type { Asked, PeerProbe } from './doctor-facts.js'
 
 const PROBE_MS = 2_000
-/** Several full packets, whatever the MTU; less than what an agent takes as a request line. */
+/** Several full packets with any usual MTU, but shorter than the longest request line that an agent accepts. */
 const LONG_BYTES = 6_000
 
-/** What the question gives; never rejects. */
+/** The answer to a question, or why it failed. Never rejects. */
 export const ask = async <T>(question: () => Promise<T>): Promise<Asked<T>> => {
   try {
     return { ok: true, value: await question() }
@@ -26,8 +26,8 @@ export const ask = async <T>(question: () => Promise<T>): Promise<Asked<T>> => {
 class TimeoutError extends Error {}
 
 /**
- * Any HTTP answer will do.
- * @param isUnverified whatever certificate it shows
+ * Resolves with the HTTP status of any answer.
+ * @param isUnverified accept any certificate
  * @throws the system's error, or TimeoutError
  */
 const knock = (url: string, signal: AbortSignal, isUnverified = false): Promise<number> =>
@@ -46,7 +46,7 @@ const knock = (url: string, signal: AbortSignal, isUnverified = false): Promise<
     request.on('error', reject)
   })
 
-/** The same, and the answer must be 200. @throws an error that says what it is */
+/** The same, but the answer must be 200. @throws an error that says what it is instead */
 export const knockWell = async (
   url: string,
   signal: AbortSignal,
@@ -57,10 +57,10 @@ export const knockWell = async (
   return status
 }
 
-/** As a URL has it. */
+/** An address as a URL's host: IPv6 in brackets. */
 export const hostOf = (address: string): string => (isIPv6(address) ? `[${address}]` : address)
 
-/** A short request, and a long one where that went through. */
+/** Send a peer a short request and, if that is answered, a long one. */
 export const probePeer = async (
   { name, address }: { readonly name: string; readonly address: string },
   port: number,

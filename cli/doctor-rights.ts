@@ -3,12 +3,12 @@ import { HMAC_CONFIG } from '../agent/stages/node-list/roster-keeper.js'
 import { UNIT_CONFIG, ZONE_CONFIG } from '../agent/stages/node-list/zone-config.js'
 import type { Right } from './doctor-facts.js'
 
-/** The end of the agents' account, whatever the namespace. */
+/** The end of the agents' account name, which is the same in every namespace. */
 export const AGENT_ACCOUNT_NAME = ':edge-health-agent'
 
 const NODES = { group: '', resource: 'nodes' }
 
-/** What deploy/base allows the agents: a test compares the two. */
+/** The rights that deploy/base gives the agents; a test compares the two. */
 export const rightsOf = (namespace: string, keySecret: string): readonly Right[] => [
   ...['get', 'list', 'watch', 'patch'].map(verb => ({ verb, ...NODES })),
   { verb: 'patch', ...NODES, subresource: 'status' },

@@ -17,18 +17,18 @@ interface DoctorFlags {
 }
 
 const FOOTER = `
-Run it on the node, or in its agent's Pod; there it takes some seconds of the agent's CPU. It takes the agent's options, so
-that it looks where the agent does. It writes nothing: the apiserver is asked for rights (SelfSubjectAccessReview), Nodes and
-ConfigMaps; peers, the kubelet and the agent are asked over HTTP.
+Run it on the node, or in its agent's Pod; there it uses some seconds of the agent's CPU time. It takes the agent's options, so
+that it looks where the agent looks. It writes nothing: it asks the apiserver for rights (SelfSubjectAccessReview), Nodes and
+ConfigMaps, and peers, the kubelet and the agent over HTTP.
 
-Exit codes: 0 nothing fails (a warning may be there), 1 something does, 2 bad usage.`
+Exit codes: 0 nothing fails (there may be warnings), 1 something fails, 2 bad usage.`
 
 const COLOUR: Readonly<Record<Level, Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }
 
 const count = (findings: readonly Finding[], level: Level): number =>
   findings.filter(finding => finding.level === level).length
 
-/** For people: what was seen, and below it what to do. */
+/** For people: what was found, and below it what to do. */
 export const doctorText = (findings: readonly Finding[], paint: Paint): string => {
   const width = Math.max(...findings.map(({ check }) => check.length))
   const lines = findings.flatMap(({ check, level, saw, fix }) => [
@@ -44,7 +44,7 @@ export const registerDoctor = (program: Command, context: CliContext, run: Run):
   const command = program
     .command('doctor')
     .description(
-      'look for what is wrong with this node, its agent and its zone, and say what to do',
+      'find out what is wrong with this node, its agent and its zone, and say what to do',
     )
   command.addOption(agentOption(context)).addOption(outputOption('text', 'json'))
   const flags = addLookOptions(command)

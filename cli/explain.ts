@@ -42,7 +42,7 @@ export const registerExplain = (program: Command, context: CliContext, run: Run)
   program
     .command('explain')
     .argument('<node>', 'name of a node of this zone')
-    .description('say why a node is judged as it is; exit 1 when it is dead')
+    .description('explain the verdict on a node; exit 1 when it is dead')
     .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
     .addHelpText(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** `warn`: it works now, or nobody could look. */
+/** `warn`: it works for now, or it could not be checked. */
 export type Level = 'ok' | 'warn' | 'fail'
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly check: string
   readonly level: Level
-  /** What was seen, in words. */
+  /** What was found, in words. */
   readonly saw: string
   /** What to do; null where there is nothing to do. */
   readonly fix: string | null

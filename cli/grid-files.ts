@@ -4,12 +4,12 @@ import { InvalidInputError, reasonOf } from '../core/errors.js'
 import { isMap } from '../core/json.js'
 import type { CliContext } from './cli-context.js'
 
-/** One object of a file, or why a part of the file is none. */
+/** One object of a file, or why a part of the file is not an object. */
 export type FileObject =
   | { readonly ok: true; readonly where: string; readonly raw: unknown }
   | { readonly ok: false; readonly where: string; readonly trouble: string }
 
-/** The objects of a list; its items need not repeat what the list's kind says. */
+/** The objects of a list; its items need not repeat apiVersion and kind, which the list's kind implies. */
 const itemsOf = (raw: unknown): readonly unknown[] => {
   if (!isMap(raw) || typeof raw['kind'] !== 'string' || !raw['kind'].endsWith('List')) return [raw]
   if (!Array.isArray(raw['items'])) return [raw]
@@ -18,7 +18,7 @@ const itemsOf = (raw: unknown): readonly unknown[] => {
   return raw['items'].map((item: unknown) => (isMap(item) ? { ...known, ...item } : item))
 }
 
-/** Large lists of kubectl come as JSON, which the YAML parser would take minutes for. */
+/** Large lists from kubectl come as JSON; the YAML parser would take minutes for them. */
 const jsonOf = (text: string): { readonly raw: unknown } | undefined => {
   if (!text.trimStart().startsWith('{')) return undefined
   try {

@@ -10,10 +10,14 @@ import { withKube } from './kube-options.js'
 const withCluster = (command: Command, ...formats: readonly Format[]): Command =>
   withKube(command)
     .option('-n, --namespace <name>', 'namespace of the grid (default default)', 'default')
-    .addOption(new Option('--unit-grace <duration>', "the controller's (default 5m)").default('5m'))
+    .addOption(
+      new Option('--unit-grace <duration>', '--unit-grace of the controller (default 5m)').default(
+        '5m',
+      ),
+    )
     .addOption(outputOption(...formats))
 
-/** `grids plan` and `grids explain`: what the controller would do, and how each unit stands. They write nothing. */
+/** `grids plan` and `grids explain`: what the controller would do, and the state of each unit. They write nothing. */
 export const registerGridsCluster = (command: Command, context: CliContext, run: Run): void => {
   withCluster(
     command
@@ -26,7 +30,7 @@ export const registerGridsCluster = (command: Command, context: CliContext, run:
   )
     .addHelpText(
       'after',
-      '\nThe apiserver is asked about one child of each template by a dry run, for which you need the right to apply it; where it cannot be\nasked, plan says so and compares alone.\n\nExit codes: 0 nothing to write, 1 a grid is invalid or a unit failed, or the cluster cannot be read, 2 bad usage or no such grid,\n3 there is something to write.',
+      '\nplan asks the apiserver about one child of each template by a dry run, for which you need the right to apply it; where that is not\npossible, plan says so and only compares.\n\nExit codes: 0 nothing to write, 1 a grid is invalid or a unit failed, or the cluster cannot be read, 2 bad usage or no such grid,\n3 there is something to write.',
     )
     .action((grid: string | undefined, flags: ClusterFlags & { readonly all?: boolean }) =>
       run(() => runPlan(grid, flags, context)),
@@ -35,7 +39,7 @@ export const registerGridsCluster = (command: Command, context: CliContext, run:
     command
       .command('explain')
       .argument('<grid>', 'NAME or KIND/NAME; kinds also as sg, dg, ssg')
-      .description('show each unit of a grid: what is wanted, what is found, and why not'),
+      .description('show each unit of a grid: what is wanted, what exists, and why they differ'),
     'text',
     'json',
   )

@@ -12,7 +12,7 @@ import { hasTrouble, holdView, verbOf } from './grids-words.js'
 const heldText = (judged: Judged): string => {
   const hold = holdView(judged)
   if (hold === undefined) return ''
-  const unsaid = `${hold.units.length} of ${hold.total} units have no node; condition Held will say how to let them go`
+  const unsaid = `${hold.units.length} of ${hold.total} units have no node; condition Held will say how to confirm the removal`
   return `${clean(`held: ${hold.message ?? unsaid}`)}\n`
 }
 
@@ -31,7 +31,7 @@ const podsText = (rollout: ChildState['rollout']): string => {
 
 const foundText = (state: ChildState | undefined, operation: Operation | undefined): string => {
   if (operation?.kind === 'apply' && operation.target.kind === 'new') return 'nothing'
-  if (state === undefined) return 'not seen as ours'
+  if (state === undefined) return 'not recognized as ours'
   return `${state.isApplied ? 'as wanted' : 'differs'}${podsText(state.rollout)}`
 }
 
@@ -75,7 +75,7 @@ const explainText = (judged: Judged, paint: Paint): string => {
   const title = paint('bold', clean(record.key))
   if (!record.reading.ok) return `${title} is invalid: ${clean(record.reading.trouble)}\n`
   if (record.isDeleting || plan === undefined || decision === undefined)
-    return `${title} goes away, and its children with it\n`
+    return `${title} is being deleted, and its children with it\n`
   const { source } = plan.grid
   const by =
     source.by === 'label-value'

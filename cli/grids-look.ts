@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids as they stand in a cluster, and which of them somebody means.
+// The grids of a cluster, and which of them an argument names.
 import { InvalidInputError } from '../core/errors.js'
 import type { GridKind } from '../grids/model/grid.js'
 import { gridKinds, GRID_RESOURCES } from '../grids/run/resources.js'
@@ -11,7 +11,7 @@ import { Exit, type CliContext } from './cli-context.js'
 import type { Format } from './format.js'
 import { withClient, type KubeFlags } from './kube-options.js'
 
-/** How the cluster is reached, and what is shown of it. */
+/** How the cluster is reached, and what is shown. */
 export interface ClusterFlags extends KubeFlags {
   readonly namespace: string
   readonly unitGrace: string
@@ -26,7 +26,7 @@ const SHORT: Readonly<Record<string, GridKind>> = {
 
 const grace = duration('0s', '168h')
 
-/** @throws InvalidInputError for a kind that is none */
+/** @throws InvalidInputError for an unknown kind */
 const kindOf = (text: string): GridKind => {
   const given = text.toLowerCase()
   const found = gridKinds.find(
@@ -38,7 +38,7 @@ const kindOf = (text: string): GridKind => {
   throw new InvalidInputError('GRID', `must be KIND/NAME with a kind of ${known}`, text)
 }
 
-/** Look at all grids of the cluster as they stand now, and do something with them and the client. */
+/** Read all grids of the cluster, and call a function with them and the client. */
 export const withGrids = async <T>(
   flags: ClusterFlags,
   context: CliContext,

@@ -39,7 +39,7 @@ const operationView = (operation: Operation): Readonly<Record<string, unknown>> 
     : {}),
 })
 
-/** A grid, what would be written of it, and what the apiserver says to that. */
+/** A grid, what would be written for it, and the apiserver's answers to dry runs. */
 interface Planned {
   readonly judged: Judged
   readonly verdict: ServerVerdict
@@ -76,9 +76,7 @@ const troubleLines = (planned: Planned, paint: Paint): readonly string[] => {
     ),
     ...(unchecked === undefined
       ? []
-      : [
-          paint('yellow', clean(`not checked by the apiserver, compared here alone: ${unchecked}`)),
-        ]),
+      : [paint('yellow', clean(`not checked by the apiserver, only compared here: ${unchecked}`))]),
     ...(hold === undefined
       ? []
       : [paint('yellow', `held: ${hold.units.length} of ${hold.total} units have no node`)]),
@@ -89,7 +87,7 @@ const planText = (planned: Planned, paint: Paint): string => {
   const { record, decision } = planned.judged
   const operations = decision?.operations ?? []
   const count = record.isDeleting
-    ? 'goes away, and its children with it'
+    ? 'is being deleted, and its children with it'
     : operations.length === 0
       ? 'nothing to write'
       : `${operations.length} ${operations.length === 1 ? 'write' : 'writes'}`

@@ -12,14 +12,14 @@ import { version } from './version.js'
 import type { CliContext, ExitCode, Run } from './cli-context.js'
 
 const FOOTER = `
-Each option may also stand in the environment (--unit-grace is EDGE_HEALTH_UNIT_GRACE) and in the file of --config
-(unit-grace: 5m). A flag wins over the environment, that over the file, that over the default. The flags of SuperEdge's
+Each option can also be given in the environment (--unit-grace is EDGE_HEALTH_UNIT_GRACE) or in the file of --config
+(unit-grace: 5m). The first of these that gives it wins: flag, environment, file, default. The flags of SuperEdge's
 application-grid-controller are accepted too.
 
-Exit codes: 0 stopped by a signal, or with --once every grid is as it wants; 1 it could not start or stop, or with --once a
+Exit codes: 0 stopped by a signal, or with --once every grid is as wanted; 1 it could not start or stop, or with --once a
 grid is invalid or has a unit that failed; 2 a bad option.`
 
-/** One look at all grids, and what it left behind. */
+/** Reconcile all grids once, and print those that failed. */
 const runOnce = async (
   options: GridsOptions,
   notices: readonly string[],
@@ -31,7 +31,7 @@ const runOnce = async (
   const { clock, env: environment } = context
   const seams = { clock, random: systemRandom, log, version, environment }
   const failed = await makeProgram(options, seams).once(context.signal)
-  for (const grid of failed ?? []) context.stdout.write(`${clean(grid)} is not as it wants\n`)
+  for (const grid of failed ?? []) context.stdout.write(`${clean(grid)} is not as wanted\n`)
   return failed?.length === 0 ? 0 : 1
 }
 
@@ -44,9 +44,7 @@ export const registerGridsRun = (command: Command, context: CliContext, run: Run
       resolve: resolveGridsOptions,
       describe: describeGridsOptions,
       footer: FOOTER,
-      more: [
-        new Option('--once', 'wait for the Lease, bring every grid to what it wants, and exit'),
-      ],
+      more: [new Option('--once', 'wait for the Lease, reconcile every grid, and exit')],
       go: async ({ options, notices }, { once }: { once?: boolean }) => {
         if (once === true) return runOnce(options, notices, context)
         const { makeProgram } = await import('../grids/run/program.js')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `grids plan` and `grids explain` say alike.
+// Texts that `grids plan` and `grids explain` share.
 import type { Operation } from '../grids/model/decide.js'
 import type { Hold } from '../grids/model/guard.js'
 import { heldMessage } from '../grids/model/status.js'
@@ -13,7 +13,7 @@ export interface HoldView extends Omit<Hold, 'token'> {
 const WHY = {
   'never-applied': 'we have never applied it',
   'not-ours': 'a field is not ours',
-  'not-wanted': 'a field is not wanted any more',
+  'not-wanted': 'a field is no longer wanted',
   changed: 'somebody changed it',
 } as const
 
@@ -34,16 +34,16 @@ export const verbOf = (operation: Operation): string => {
     }
     case 'mark':
       return operation.since === undefined
-        ? `take off ${GONE_ANNOTATION}: its unit is back`
-        : `mark: its unit has no nodes since ${new Date(operation.since).toISOString()}`
+        ? `remove ${GONE_ANNOTATION}: its unit is back`
+        : `mark: its unit has had no nodes since ${new Date(operation.since).toISOString()}`
     case 'delete':
       return operation.why === 'unit-gone'
-        ? 'delete: its unit has had no nodes for the grace'
-        : 'delete: it is not wanted any more'
+        ? 'delete: its unit has had no nodes for the grace period'
+        : 'delete: it is no longer wanted'
   }
 }
 
-/** Units that are held; `message` is the controller's, which alone knows the token that lets them go. */
+/** Units that are held. `message` is the controller's, since only the controller knows the token that confirms the removal. */
 export const holdView = ({ record, decision }: Judged): HoldView | undefined => {
   if (decision?.hold === undefined) return undefined
   const { reason, units, total } = decision.hold
@@ -51,6 +51,6 @@ export const holdView = ({ record, decision }: Judged): HoldView | undefined => 
   return { reason, units, total, message }
 }
 
-/** The grid is invalid, or some of its units cannot be as they should. */
+/** Whether the grid is invalid, or some of its units failed. */
 export const hasTrouble = ({ record, decision }: Judged): boolean =>
   !record.reading.ok || (decision?.failures.length ?? 0) > 0

@@ -50,7 +50,7 @@ const readGrids = (
     const { where, raw } = object
     if (!isGrid(raw)) {
       context.stderr.write(
-        `edge-health: ${clean(`${where}: ${objectText(raw)} is no grid, passed over`)}\n`,
+        `edge-health: ${clean(`${where}: ${objectText(raw)} is not a grid and is ignored`)}\n`,
       )
       continue
     }
@@ -66,7 +66,7 @@ const readGrids = (
   return [...grids.values()]
 }
 
-/** @throws InvalidInputError for anything that is no Node: with some of them missing the units would be wrong. */
+/** @throws InvalidInputError for anything that is not a Node: if Nodes were missing, the units would be wrong. */
 const readNodes = (file: string, context: CliContext): readonly UnitNode[] =>
   readObjects('--nodes', file, context).map(object => {
     if (!object.ok) throw new Exit(2, `${object.where} must be YAML: ${object.trouble}`)
@@ -135,18 +135,18 @@ export const registerGrids = (program: Command, context: CliContext, run: Run): 
   const command = program
     .command('grids')
     .description(
-      'run the controller of grids: Services and workloads, a copy for every unit of nodes',
+      'run the controller of grids: Services, and workloads with a copy for every unit of nodes',
     )
-    // What stands behind a subcommand is the subcommand's.
+    // Arguments after a subcommand belong to the subcommand.
     .enablePositionalOptions()
   registerGridsRun(command, context, run)
   registerGridsCluster(command, context, run)
   command
     .command('render')
-    .description('print what grids make of nodes, without a cluster')
+    .description('print the objects that grids create for given nodes, without a cluster')
     .option('-f, --file <path>', 'YAML or JSON with grids; repeatable', collect, [])
     .option('--nodes <path>', 'YAML or JSON with Nodes, or a list of them')
-    .option('--unit <name>', "only this unit's children, without Services that are every unit's")
+    .option('--unit <name>', "only this unit's children, without Services for all units")
     .addOption(outputOption('yaml', 'json'))
     .addHelpText('after', FOOTER)
     .action((flags: RenderFlags) => run(() => Promise.resolve(render(flags, context))))

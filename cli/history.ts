@@ -44,7 +44,7 @@ export const historyText = (
   entries: readonly HistoryEntryView[],
   paint: Paint,
 ): string => {
-  if (entries.length === 0) return `nothing happened that ${clean(self.name)} knows of\n`
+  if (entries.length === 0) return `${clean(self.name)} knows of no recent events\n`
   return table([['AT', 'AGE', 'WHAT', 'TEXT'], ...entries.map(each => rowOf(each, at))], paint)
 }
 
@@ -74,17 +74,17 @@ const show = async (flags: HistoryFlags, context: CliContext): Promise<ExitCode>
 export const registerHistory = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('history')
-    .description('show what happened lately, as the agent of this node saw it')
+    .description('show recent events, as the agent of this node saw them')
     .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
-    .option('--node <name>', 'only what happened to this node')
+    .option('--node <name>', 'only events about this node')
     .option(
       '-n, --lines <count>',
-      'at most so many entries, the newest (default 50)',
+      'show at most this many entries, the newest ones (default 50)',
       parseLines,
       50,
     )
-    .option('-w, --watch', 'go on with each new entry, until Ctrl-C')
+    .option('-w, --watch', 'keep printing each new entry, until Ctrl-C')
     .addHelpText('after', FOOTER)
     .action((flags: HistoryFlags) => run(() => show(flags, context)))
 }

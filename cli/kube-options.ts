@@ -11,7 +11,7 @@ import { objectName } from '../options/kinds.js'
 import type { CliContext } from './cli-context.js'
 import { makeLogger } from './logger.js'
 
-/** As kubectl has them. */
+/** The same options as kubectl's. */
 export interface KubeFlags {
   readonly kubeconfig?: string
   readonly context?: string
@@ -26,9 +26,9 @@ export const withKube = (command: Command): Command =>
       'a kubeconfig (default KUBECONFIG, one or several paths, or in-cluster credentials, or ~/.kube/config)',
     )
     .option('--context <name>', 'a context of the kubeconfig (default its current one)')
-    .option('--master-url <url>', 'replaces the server of the kubeconfig')
+    .option('--master-url <url>', 'URL of the apiserver, in place of the one in the kubeconfig')
 
-/** What nobody has written down is looked for where kubectl looks. */
+/** What is not given is looked for where kubectl looks. */
 const kubeconfigOf = (flags: KubeFlags, { env }: CliContext): string | readonly string[] => {
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '')
   const given = flags.kubeconfig ?? listed
@@ -38,13 +38,13 @@ const kubeconfigOf = (flags: KubeFlags, { env }: CliContext): string | readonly 
   return join(home, '.kube', 'config')
 }
 
-/** @throws InvalidInputError for a text that cannot be the name of an object */
+/** @throws InvalidInputError for a text that is not a valid object name */
 export const checkName = (flag: string, text: string): void => {
   if (objectName.parse(text, `--${flag}`) === undefined)
     throw new InvalidInputError(`--${flag}`, objectName.rule, text)
 }
 
-/** Do something with a client of the cluster. Rejects as it does, and with CredentialsError. */
+/** Call a function with a client of the cluster. Rejects as the function does, and with CredentialsError. */
 export const withClient = async <T>(
   flags: KubeFlags,
   context: CliContext,

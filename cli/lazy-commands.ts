@@ -8,7 +8,7 @@ export const lazyCommands: readonly LazyCommand[] = [
   {
     name: 'grids',
     description:
-      'run the controller of grids: Services and workloads, a copy for every unit of nodes',
+      'run the controller of grids: Services, and workloads with a copy for every unit of nodes',
     load: async () => ({ register: (await import('./grids.js')).registerGrids }),
   },
   {
@@ -24,17 +24,17 @@ export const lazyCommands: readonly LazyCommand[] = [
   },
   {
     name: 'make-key',
-    description: 'make the Secret with the key that agents sign with, unless it is there',
+    description: 'create the Secret with the key that agents sign with, unless it exists',
     load: async () => ({ register: (await import('./make-key.js')).registerMakeKey }),
   },
   {
     name: 'cluster',
-    description: "show zones and nodes as the cluster's API has them: kubectl edge-health",
+    description: "show zones and nodes as the cluster's API shows them; also kubectl edge-health",
     load: async () => ({ register: (await import('./cluster.js')).registerCluster }),
   },
   {
     name: 'complete-cluster',
-    description: 'what may follow a line that begins with kubectl edge-health, for kubectl',
+    description: 'complete a line that begins with kubectl edge-health, for kubectl',
     hidden: true,
     load: async () => ({
       register: (await import('./complete-cluster.js')).registerCompleteCluster,
@@ -43,28 +43,28 @@ export const lazyCommands: readonly LazyCommand[] = [
   {
     name: 'doctor',
     description:
-      'look for what is wrong with this node, its agent and its zone, and say what to do',
+      'find out what is wrong with this node, its agent and its zone, and say what to do',
     load: async () => ({ register: (await import('./doctor.js')).registerDoctor }),
   },
   {
     name: 'matrix',
-    description: 'show who says what of whom, as the agent of this node knows it',
+    description: 'show how each node votes on each other node, as the agent of this node knows it',
     load: async () => ({ register: (await import('./matrix.js')).registerMatrix }),
   },
   {
     name: 'history',
-    description: 'show what happened lately, as the agent of this node saw it',
+    description: 'show recent events, as the agent of this node saw them',
     load: async () => ({ register: (await import('./history.js')).registerHistory }),
   },
   {
     name: 'bundle',
-    description: 'write a tar for a bug report, without any secret',
+    description: 'write a tar file for a bug report, without secrets',
     load: async () => ({ register: (await import('./bundle.js')).registerBundle }),
   },
   {
     name: 'demo',
     description:
-      'a whole zone of agent processes on this machine, against an embedded Kubernetes API',
+      'run a whole zone of agent processes on this machine, against an embedded Kubernetes API',
     load: async () => ({ register: (await import('./demo.js')).registerDemo }),
   },
   {

@@ -9,7 +9,7 @@ import { Exit, type CliContext } from './cli-context.js'
 
 /** A program on this node that shows its status over HTTP. */
 export interface LocalProgram {
-  /** As its option and its environment variable have it: `agent`. */
+  /** Its name in the option and in the environment variable: `agent`. */
   readonly name: string
   /** `an agent`. */
   readonly withArticle: string
@@ -26,7 +26,7 @@ export interface LocalAnswer {
 
 const TIMEOUT_MS = 5_000
 const MAX_BODY_BYTES = 64 * 1_048_576
-/** Of a refusal, which may be anybody's. */
+/** Most characters that are shown of a refusal, which may come from any program. */
 const MAX_SAID = 200
 
 const readAll = async (response: IncomingMessage): Promise<string> => {

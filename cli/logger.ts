@@ -7,7 +7,7 @@ import type { Output } from './cli-context.js'
 
 /** A logger whose level can be changed while it runs. */
 export interface LevelledLogger extends Logger {
-  /** klog's verbosity: 4 and above is `debug`; below, the level that was asked for at the start. */
+  /** klog's verbosity: 4 and above is `debug`; below, the level that was given at the start. */
   readonly setVerbosity: (verbosity: number) => void
 }
 
@@ -21,7 +21,7 @@ const flat = (fields: Fields): Fields =>
 
 /** Who logs, and how much. */
 export interface LoggerOptions {
-  /** The node that the program runs for; undefined for one that serves a whole cluster, which is named instead. */
+  /** The node that the program runs for; undefined for a program for a whole cluster, whose logs have its name instead. */
   readonly nodeName?: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }

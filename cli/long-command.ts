@@ -23,14 +23,14 @@ interface LongCommand<R> {
   readonly resolve: (sources: OptionSources) => R
   readonly describe: (resolved: R) => readonly Described[]
   readonly footer: string
-  /** Flags of the command that are no options of the program. */
+  /** Flags of the command that are not options of the program. */
   readonly more?: readonly Option[]
   readonly go: (resolved: R, flags: object) => Promise<ExitCode>
 }
 
-/** What every program's options have once they are resolved. */
+/** The part of resolved options that all programs have. */
 interface Resolved {
-  /** Absent where the program has no profiles. */
+  /** Absent for a program without profiles. */
   readonly profile?: string
   readonly notices: readonly string[]
 }

@@ -4,14 +4,15 @@ import { agentOptionSet } from '../agent/options/definitions.js'
 import type { OptionSources } from '../options/sources.js'
 import { addOptions } from './option-flags.js'
 
-/** Those that say where an agent is and what it reaches. */
+/** The options that say where the agent is and what it reaches. */
 const SHOWN: readonly string[] = [
   ...['profile', 'config', 'node-name', 'state-dir', 'edge-selector', 'port', 'local-port'],
   ...['namespace', 'kubeconfig', 'master-url', 'key-secret', 'self-report-url'],
 ]
 
 /**
- * All options of the agent, for a command that looks where the agent does; its help shows some, behind its own.
+ * Add all options of the agent to a command that looks where the agent looks. The command's help shows some of them, after
+ * its own.
  * @returns what the command line gives
  */
 export const addLookOptions = (command: Command): OptionSources['flags'] => {
@@ -21,7 +22,7 @@ export const addLookOptions = (command: Command): OptionSources['flags'] => {
     if (!own.has(option))
       option
         .helpGroup(
-          "The agent's options, given as it has them (all are taken; see edge-health agent --help):",
+          "The agent's options, with the agent's values (all are accepted; see edge-health agent --help):",
         )
         .hideHelp(option.hidden || !SHOWN.includes(option.name()))
   return given

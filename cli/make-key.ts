@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first key of a cluster, for a Job that has the right to make Secrets and to read none.
+// Creates the first key of a cluster, for a Job that may create Secrets but not read them.
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { KubeStatusError, reasonOf } from '../core/errors.js'
@@ -19,7 +19,7 @@ Exit codes: 0 it is there now, 1 the API refuses it, 2 bad usage, 3 the API cann
 
 const KEY_BYTES = 32
 
-/** What the server stored is not looked at. */
+/** The server's answer is not read. */
 const SECRETS: ResourceType<null> = {
   ...{ group: '', version: 'v1', resource: 'secrets', parse: () => null },
 }
@@ -39,7 +39,7 @@ const secretOf = ({ namespace, secret }: MakeKeyFlags) => ({
   },
 })
 
-/** @returns whether it was not there before. */
+/** @returns whether it is new */
 const make = async (flags: MakeKeyFlags, context: CliContext): Promise<boolean> => {
   const { namespace, secret } = flags
   try {
@@ -67,11 +67,11 @@ const makeKey = async (flags: MakeKeyFlags, context: CliContext): Promise<ExitCo
 export const registerMakeKey = (program: Command, context: CliContext, run: Run): void => {
   const command = program
     .command('make-key')
-    .description('make the Secret with the key that agents sign with, unless it is there')
+    .description('create the Secret with the key that agents sign with, unless it exists')
   withKube(command)
     .option(
       '-n, --namespace <name>',
-      'where the agents are installed (default edge-system)',
+      'namespace of the agents (default edge-system)',
       'edge-system',
     ) // prettier-ignore
     .option('--secret <name>', 'name of the Secret (default edge-health-keys)', 'edge-health-keys')

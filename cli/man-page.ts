@@ -4,7 +4,7 @@ import { flatten, type CommandTree, type OptionLeaf } from './command-tree.js'
 
 const WIDTH = 78
 
-/** Words that roff would take for its own. */
+/** Words that roff would interpret. */
 const escaped = (text: string): string =>
   text
     .replaceAll('\\', '\\e')
@@ -14,10 +14,10 @@ const escaped = (text: string): string =>
 /** A line that begins with a dot or a quote would be a request. */
 const safe = (line: string): string => (/^[.']/.test(line) ? `\\&${line}` : line)
 
-/** As mandoc counts: it turns what is not ASCII into escapes. */
+/** The width as mandoc counts it: characters beyond ASCII become escapes. */
 const lengthOf = (text: string): number => text.replaceAll(/\P{ASCII}/gu, '\\[u0000]').length
 
-/** Filled lines; a sentence begins on a line of its own, as mdoc has it. */
+/** Filled lines; each sentence begins on a new line, as mdoc requires. */
 const filled = (text: string): readonly string[] => {
   const lines: string[] = []
   for (const sentence of escaped(text).split(/(?<=[.!?:][)"']?)\s+(?=\S)/)) {
@@ -51,7 +51,7 @@ const optionList = (options: readonly OptionLeaf[]): readonly string[] => [
   '.El',
 ]
 
-/** Text as it was broken by hand: paragraphs are kept, lines are not. */
+/** Text that was wrapped by hand: paragraphs are kept, line breaks are not. */
 const paragraphs = (text: string): readonly string[] =>
   text
     .split(/\n\s*\n/)
@@ -115,7 +115,7 @@ export const manPage = (
     '.It Ev EDGE_HEALTH_AGENT , EDGE_HEALTH_WRAPPER',
     'Where commands look for the agent and the wrapper of this node.',
     '.It Ev EDGE_HEALTH_ Ns Ar OPTION',
-    'An option of a program that runs, in capitals with underscores.',
+    'An option of the program, in capitals with underscores.',
     '.It Ev KUBECONFIG',
     'A kubeconfig, for commands that read the cluster.',
     '.It Ev NO_COLOR',
@@ -130,7 +130,7 @@ export const manPage = (
     '.It 2',
     'Bad usage.',
     '.It 3',
-    'Whoever was asked does not answer.',
+    'The program or cluster asked does not answer.',
     '.El',
     '.Pp',
     'Each command says more.',

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who says what of whom: a line for each node that is judged, a column for each voter.
+// How each node votes on each other node: a line for each node that is judged, a column for each voter.
 import { classColour, looksDead } from '../agent/text/headline.js'
 import type { ExplainView, NodeClassName, VoterView } from '../agent/http/status-view.js'
 import { clean, type Colour, type Paint } from '../core/text.js'
@@ -74,7 +74,7 @@ const signOf = ({
 const LEGEND =
   '. up  D down  ? not looked  , and d: too old, or the voter does not count  \\ itself  blank: no vote'
 
-/** Numbers of voters, written downwards. */
+/** The voters' numbers as column heads, written downwards. */
 const header = (count: number): readonly string[] => {
   const width = String(count).length
   const numbers = Array.from({ length: count }, (_, index) => String(index + 1).padStart(width))

@@ -13,7 +13,7 @@ interface MatrixFlags {
   readonly all?: boolean
 }
 
-/** Above so many nodes only the lines with something to see: each is a request, and the agent has little CPU. */
+/** With more nodes than this, only lines with something to see are shown: each is a request, and the agent has little CPU. */
 const MOST_LINES = 64
 
 const FOOTER = `
@@ -29,7 +29,7 @@ const show = async (flags: MatrixFlags, context: CliContext): Promise<ExitCode> 
   const { nodes } = await fetchStatus(base, context)
   const showsAll = flags.all === true || nodes.length <= MOST_LINES
   const views: ExplainView[] = []
-  // One after the other: the agent has other things to do.
+  // One at a time, so that the agent can do its other work.
   for (const { name } of showsAll ? nodes : nodes.filter(isTroubled)) {
     const view = await fetchNode(base, name, context)
     // It may have left the zone in between.
@@ -51,7 +51,9 @@ const show = async (flags: MatrixFlags, context: CliContext): Promise<ExitCode> 
 export const registerMatrix = (program: Command, context: CliContext, run: Run): void => {
   program
     .command('matrix')
-    .description('show who says what of whom: a line for each node, a column for each voter')
+    .description(
+      'show how each node votes on each other node: a line for each node, a column for each voter',
+    )
     .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
     .option('--all', `all nodes, also of a zone of more than ${MOST_LINES}`)

@@ -17,13 +17,13 @@ const defaultsText = ({ default: text, profiles = {}, env }: Definition<unknown>
   return `(${first}${others.join('')})`
 }
 
-/** A profile list and how texts reach the resolver. */
+/** The flags that were given, in the order of the command line. */
 type Collected = { name: string; text: string }[]
 
 const bareMeansTrue = (option: Option): Option => option.preset('true')
 
 /**
- * Declare every option of a program, ours shown and SuperEdge's hidden.
+ * Declare every option of a program: ours are shown in the help, SuperEdge's are hidden.
  * @returns what the command line gives, in its order, once it is parsed.
  */
 export const addOptions = (command: Command, set: OptionSet): OptionSources['flags'] => {

@@ -50,14 +50,14 @@ const section = (set: OptionSet, group: string, title: string): string => {
   ].join('\n')
 }
 
-/** Flags that do nothing, beside klog's, by the reason. */
+/** Flags that do nothing, other than klog's, by reason. */
 const ignoredText = ({ ignored }: OptionSet): string => {
   const rows = Object.entries(ignored).filter(([name]) => !(name in klogFlags))
   if (rows.length === 0) return ''
   const lines = [...groupBy(rows, ([, why]) => why)].map(
     ([why, names]) => `- ${names.map(([name]) => code(`--${name}`)).join(', ')}: ${why}`,
   )
-  return `\nFlags of SuperEdge's that are accepted, do nothing and say so in the log:\n\n${lines.join('\n')}\n`
+  return `\nSuperEdge's flags that are accepted but do nothing, as the log then says:\n\n${lines.join('\n')}\n`
 }
 
 const profilesText = ({ profiles }: OptionSet): string => {
@@ -65,30 +65,30 @@ const profilesText = ({ profiles }: OptionSet): string => {
   return list.length === 0 ? '' : `\nProfiles: ${list.join('; ')}.\n`
 }
 
-const RULES = `The first of these places that gives an option wins:
+const RULES = `The first of these sources that gives an option wins:
 
 1. the flag \`--check-period 5s\`
 2. the environment, \`EDGE_HEALTH_CHECK_PERIOD=5s\`; empty counts as not given
 3. the file of \`--config\` (YAML, \`check-period: 5s\`; an unknown key is an error)
-4. the profile, where the program has any
+4. the profile, if the program has profiles
 5. the default
 
 A bad value ends the program with exit code 2 and one line that names the option, its rule and the value.
 \`--print-config\` shows the result and where each value came from, in the form that \`--config\` reads.
 
-In brackets: which values an option takes. Durations have a unit: \`500ms\`, \`10s\`, \`1m30s\`. SuperEdge's names are accepted
-beside ours and do what they say; there a bare number is seconds. klog's \`--v\` from 4 on is \`--log-level debug\`; its other
-flags (${Object.keys(klogFlags)
+In brackets: the values that an option takes. Durations have a unit: \`500ms\`, \`10s\`, \`1m30s\`. SuperEdge's names are
+accepted as well as ours and do what they say; for those, a bare number is in seconds. klog's \`--v\` of 4 and above is
+\`--log-level debug\`; its other flags (${Object.keys(klogFlags)
   .map(name => code(`--${name}`))
   .join(', ')}) do nothing.
 `
 
-/** A program's page of options, from its definitions alone. The agent's has the rules that hold for all programs. */
+/** A program's page of options, made only from its definitions. The agent's page contains the rules for all programs. */
 export const optionsMarkdown = (set: OptionSet): string => {
   const rules =
     set.command === 'agent'
       ? RULES
-      : `[How options are given](options.md), for example \`--${set.example} 5s\` or \`${envName(set.example)}=5s\`. In brackets: which values one takes.\n`
+      : `[How options are given](options.md), for example \`--${set.example} 5s\` or \`${envName(set.example)}=5s\`. In brackets: the values that an option takes.\n`
   return `<!-- Made by \`edge-health ${set.command} --options-markdown\`; a test fails when it differs. -->
 <!-- prettier-ignore-start -->
 # Options of \`edge-health ${set.command}\`

@@ -6,10 +6,10 @@ import { registerExplain } from './explain.js'
 import { registerStatus } from './status.js'
 import { registerVersion } from './version.js'
 
-/** What the program is. */
+/** The program in one sentence. */
 export const ABOUT = 'Edge nodes judge each other: a cut cloud link is not a dead node.'
 
-/** The commands whose code is there from the start. */
+/** The commands whose code is loaded from the start. */
 export const registerOwn = (
   program: Command,
   context: CliContext,

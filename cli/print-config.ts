@@ -19,7 +19,7 @@ export const configJson = ({ profile, described }: ShownConfig): string => {
   return `${JSON.stringify({ profile, options }, null, 2)}\n`
 }
 
-/** YAML that `--config` reads back to the same options; where each value came from stands behind it. */
+/** YAML that `--config` reads back to the same options; a comment after each value says where it came from. */
 export const configYaml = async ({ profile, described }: ShownConfig): Promise<string> => {
   const { stringify } = await import('yaml')
   const rows = described.map(

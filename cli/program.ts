@@ -62,7 +62,7 @@ const demandName = (name: string, names: readonly string[]): void => {
     throw new Exit(2, `unknown command '${name}'${suggestion(name, names)}`)
 }
 
-/** What stands behind a command's name. A program that runs by itself would take a misspelt subcommand for an argument. */
+/** The arguments after a command's name. A command that also runs by itself would take a misspelt subcommand for an argument. */
 const behindName = (given: readonly string[], command: Command): readonly string[] => {
   if (command.commands.length === 0) return given
   const argv = asHelp(given, command)
@@ -94,7 +94,7 @@ const registerLazy = (program: Command, lazy: LazyCommand, context: CliContext, 
       try {
         await own.parseAsync(argv, { from: 'user' })
       } catch (error) {
-        // Only the subcommand's own program knows which names may have been meant.
+        // Only the subcommand's own program knows which names to suggest.
         if (!(error instanceof CommanderError) || error.exitCode === 0) throw error
         if (error.code === 'commander.help') throw error
         throw new Exit(2, lineOf(error, own, argv))
@@ -133,7 +133,7 @@ export const runProgram = async (
     .description(ABOUT)
     .version(version, '--version', 'print the version number alone')
     .exitOverride()
-    // Defaults and choices stand in the descriptions, in our words.
+    // The descriptions contain defaults and choices, in our words.
     .configureHelp({ optionDescription: option => option.description })
     .configureOutput({
       writeOut: text => void context.stdout.write(text),

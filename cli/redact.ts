@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes secrets out of texts that leave this machine. It knows what secrets look like, and which ones this process has.
+// Removes secrets from texts that leave this machine: known secrets of this process, and texts that look like secrets.
 
 export const REDACTED = '[redacted]'
 
@@ -11,20 +11,19 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${REDACTED}`],
   // user:password@ of a URL.
   [/(\b[a-z][\w+.-]*:\/\/)[^\s/"]+@/gi, `$1${REDACTED}@`],
-  // Quotes may be escaped: JSON inside of a text of JSON.
+  // Quotes may be escaped: JSON inside a JSON string.
   [
     /((?:password|passwd|(?<!key-)secret|token|api[-_]?key|hmac[-_]?key|private[-_]?key|primary|secondary)\\*["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|\\+"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
     `$1${REDACTED}`,
   ],
-  // 32 bytes and more in base64, as keys are; paths and names are shorter, or have other characters.
+  // At least 32 bytes in base64, as keys are; paths and names are shorter or contain other characters.
   [/(?<![\w+/=-])(?=[\w+/]*\d)(?=[\w+/]*[A-Z])(?=[\w+/]*[a-z])[A-Za-z0-9+/]{42,}={0,2}/g, REDACTED],
 ]
 
 const SHORTEST = 6
 
 /**
- * @param secrets texts that must not be in it, wherever they stand; those of less than six characters cannot be told from
- * other words
+ * @param secrets texts to remove anywhere; those of less than six characters cannot be told from other words
  */
 export const redact = (text: string, secrets: readonly string[]): string => {
   const known = secrets
@@ -38,7 +37,7 @@ export const redact = (text: string, secrets: readonly string[]): string => {
 
 const SECRET_NAME = /token|secret|passw|credential|private|hmac|(?:^|_)key(?:$|_)/i
 
-/** Values of variables whose names say that they are secret. */
+/** Values of variables whose names suggest that they are secret. */
 export const secretsOf = (env: Readonly<Record<string, string | undefined>>): readonly string[] =>
   Object.entries(env).flatMap(([name, value]) =>
     value !== undefined && SECRET_NAME.test(name) ? [value] : [],

@@ -78,18 +78,18 @@ export const runLong = async <O extends LoggerOptions>(
   }
 }
 
-/** What had no effect of what was given, for commands that keep no log. */
+/** Print warnings about given options that have no effect, for commands without a log. */
 export const tellNotices = (notices: readonly string[], { stderr }: CliContext): void => {
   for (const notice of notices) stderr.write(`edge-health: warning: ${clean(notice)}\n`)
 }
 
-/** The machine's own name for a node that nobody named: for commands that look, never for a program that runs. */
+/** Use the machine's name when no node name is given: for commands that only look, never for the programs themselves. */
 export const withHostname = (sources: OptionSources): OptionSources => ({
   ...sources,
   env: { NODE_NAME: hostname(), ...sources.env },
 })
 
-/** Flags, environment and, where one is named, the config file. Rejects with InvalidInputError when that cannot be read. */
+/** Flags, environment and, if one is named, the config file. Rejects with InvalidInputError when the file cannot be read. */
 export const sourcesFrom = async (
   flags: OptionSources['flags'],
   context: CliContext,

@@ -4,10 +4,10 @@ import process from 'node:process'
 import { systemClock } from '../core/clock.js'
 import { runProgram, type Parts } from './program.js'
 
-/** Small buffers share pools, and one that stays keeps the whole of its pool in memory. Those of Node.js 24 have 64 KiB. */
+/** Small buffers share a pool, and one long-lived buffer keeps its whole pool in memory. Pools of Node.js 24 have 64 KiB. */
 const POOL_BYTES = 8 * 1024
 
-/** Run what this process was called for, with as much of the program as there is. */
+/** Run the command of this process, with the parts that this build contains. */
 export const start = (parts: Parts): void => {
   Buffer.poolSize = POOL_BYTES
   const stopping = new AbortController()
@@ -24,9 +24,7 @@ export const start = (parts: Parts): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // `edge-health status | head` is not an error; a full disk is.
     if (error.code === 'EPIPE') process.exit(0)
-    process.stderr.write(
-      `edge-health: what was to be printed cannot be written: ${error.message}\n`,
-    )
+    process.stderr.write(`edge-health: the output cannot be written: ${error.message}\n`)
     process.exit(1)
   })
 
@@ -41,7 +39,7 @@ export const start = (parts: Parts): void => {
   void runProgram(process.argv.slice(2), context, parts).then(code => {
     // A command (the demo) may have set another code already.
     if (code !== 0) process.exitCode = code
-    // Handles that are still open one second after all was said, and read, do not keep the process alive.
+    // Handles that are still open one second after all output was read do not keep the process alive.
     process.stdout.write('', () => void setTimeout(() => process.exit(), 1_000).unref())
   })
 }

@@ -25,7 +25,7 @@ interface StatusFlags {
 
 type Show = (view: StatusView) => void
 
-/** One view after the other, until the context's signal; the last one. */
+/** Show one view after the other, until the context's signal aborts. @returns the last one */
 const watchInPlace = async (
   base: string,
   context: CliContext,
@@ -89,7 +89,7 @@ export const registerStatus = (program: Command, context: CliContext, run: Run):
     .description('show the zone as the agent of this node sees it; exit 1 when a node is dead')
     .addOption(agentOption(context))
     .addOption(outputOption('text', 'json'))
-    .option('-w, --watch', 'show it again with every change, until Ctrl-C')
+    .option('-w, --watch', 'show it again after every change, until Ctrl-C')
     .addHelpText(
       'after',
       '\nExit codes: 0 nobody is dead, 1 somebody is, 2 bad usage, 3 no agent answers.',

@@ -12,7 +12,7 @@ const BLOCK = 512
 const octal = (value: number, width: number): string =>
   `${value.toString(8).padStart(width - 1, '0')}\0`
 
-/** A header of ustar (POSIX.1-1988): a plain file that its owner alone may read. */
+/** A header of ustar (POSIX.1-1988): a plain file that only its owner may read. */
 const headerOf = (path: string, size: number, second: number): Buffer => {
   const header = Buffer.alloc(BLOCK)
   const put = (text: string, at: number): void => void header.write(text, at, 'latin1')

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { outputOption, type Format } from './format.js'
 import type { Run, CliContext } from './cli-context.js'
 
-/** Put in by the bundler; a source tree has none and reads package.json. */
+/** Set by the bundler; a source tree has none and reads package.json. */
 declare const EDGE_HEALTH_VERSION: string | undefined
 declare const EDGE_HEALTH_BUILD: string | undefined
 

@@ -17,10 +17,10 @@ interface CertificateFlags {
 const DAYS = integer(1, 3_650)
 
 const FOOTER = `
-It makes an authority, whose key is kept nowhere, a certificate for the wrapper on loopback and one for kube-proxy, and prints
-what kube-proxy's kubeconfig and the wrapper are to say. Exit codes: 0 done, 1 not written, 2 bad usage, or files are there.`
+It creates a CA, whose key is not kept, a certificate for the wrapper on loopback and one for kube-proxy, and prints the
+settings for kube-proxy's kubeconfig and the wrapper. Exit codes: 0 done, 1 not written, 2 bad usage, or the files exist.`
 
-/** What the kubeconfig of kube-proxy says of the wrapper, and the wrapper's own flags. */
+/** The lines about the wrapper for kube-proxy's kubeconfig, and the wrapper's own flags. */
 const partText = (folder: string): string => {
   const path = (name: string): string => join(folder, name)
   const address = wrapperOptionSet.definitions.find(({ flag }) => flag === 'bind-address')!.default
@@ -61,10 +61,12 @@ const make = async (flags: CertificateFlags, { clock, stdout }: CliContext): Pro
 export const registerCertificates = (wrapper: Command, context: CliContext, run: Run): void => {
   wrapper
     .command('certificates')
-    .description('make the files with which the wrapper and kube-proxy know each other, over TLS')
-    .option('--dir <folder>', 'where to write them; paths of it are printed')
+    .description(
+      'create the files with which the wrapper and kube-proxy authenticate each other over TLS',
+    )
+    .option('--dir <folder>', 'folder to write them to; printed paths begin with it')
     .option('--days <n>', 'how long they are valid, from 1 to 3650 (default 3650)', '3650')
-    .option('--force', 'replace files that are there')
+    .option('--force', 'replace existing files')
     .addHelpText('after', FOOTER)
     .action((flags: CertificateFlags) => run(() => make(flags, context)))
 }

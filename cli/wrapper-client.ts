@@ -15,7 +15,7 @@ const client = new LocalClient({
 /** `--wrapper URL`, or EDGE_HEALTH_WRAPPER. */
 export const wrapperOption = (context: CliContext): Option => client.option(context)
 
-// Enough to tell a wrapper from anything else that answers on this port; the rest is the wrapper's word.
+// Enough to tell a wrapper from anything else that answers on this port; the other fields are trusted.
 const head = { version: v.string(), at: v.string(), node: v.string() }
 const statusSchema = v.looseObject({
   ...head,
@@ -25,7 +25,7 @@ const statusSchema = v.looseObject({
 const decisions = v.array(v.looseObject({ object: v.string(), isKept: v.boolean() }))
 const serviceSchema = v.looseObject({ ...head, slices: decisions, endpoints: decisions })
 
-/** How the wrapper is doing. @throws Exit 3 when it cannot be had. */
+/** The wrapper's status. @throws Exit 3 when there is no answer. */
 export const fetchWrapperStatus = async (
   url: string,
   context: CliContext,
@@ -35,7 +35,7 @@ export const fetchWrapperStatus = async (
   return client.parse(base, '/status', statusSchema, text) as WrapperStatusView
 }
 
-/** What becomes of a service's endpoints; undefined when the wrapper does not know it. @throws Exit 3. */
+/** The decisions about a service's endpoints; undefined when the wrapper does not know the service. @throws Exit 3. */
 export const fetchService = async (
   url: string,
   service: string,

@@ -4,6 +4,6 @@ import type { LazyCommand } from './lazy-command.js'
 export const wrapperCommand: LazyCommand = {
   name: 'wrapper',
   description:
-    "run kube-proxy's apiserver of this node: lists and watches without the endpoints of dead nodes",
+    "serve kube-proxy on this node in the apiserver's place: lists and watches without the endpoints of dead nodes",
   load: async () => ({ register: (await import('./wrapper.js')).registerWrapper }),
 }

@@ -19,10 +19,10 @@ const WORDS: Readonly<Record<string, string>> = {
   'kept-last-of-port': 'kept although its node is dead: otherwise a port would have no endpoint',
   'no-topology-match': "left out: its node shares no topology key's value with this one",
   'own-node-not-listed':
-    'left out: the service asks for topology, and this node itself is not among the nodes',
+    'left out: the service asks for topology, and this node itself is not in the list of nodes',
   'local-endpoint': "kept: this node's address for the apiserver, from the annotations",
   'replaced-by-local': 'left out: the annotations name an address of this node for the apiserver',
-  'node-dead': "left out: its node is dead, by this node's agent",
+  'node-dead': "left out: its node is dead, according to this node's agent",
 }
 
 const healthText = (health: HealthView): string => {

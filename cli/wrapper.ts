@@ -17,8 +17,8 @@ interface ClientFlags {
 }
 
 const FOOTER = `
-Each option may also stand in the environment (--health-limit is EDGE_HEALTH_HEALTH_LIMIT) and in the file of
---config (health-limit: 5m). A flag wins over the environment, that over the file, that over the default.
+Each option can also be given in the environment (--health-limit is EDGE_HEALTH_HEALTH_LIMIT) or in the file of
+--config (health-limit: 5m). The first of these that gives it wins: flag, environment, file, default.
 SuperEdge's flags are accepted too. Exit codes: 0 stopped by a signal, 1 it could not start or stop, 2 a bad option or
 certificate.`
 
@@ -66,7 +66,7 @@ const registerClients = (command: Command, context: CliContext, run: Run): void 
   command
     .command('explain')
     .argument('<service>', 'name of the Service')
-    .description('show each endpoint of a service with what became of it, and why')
+    .description('show each endpoint of a service, whether it is served, and why')
     .option('-n, --namespace <name>', 'namespace of the Service (default default)', 'default')
     .addOption(wrapperOption(context))
     .addOption(outputOption('text', 'json'))
@@ -81,9 +81,9 @@ export const registerWrapper = (program: Command, context: CliContext, run: Run)
   const command = program
     .command('wrapper')
     .description(
-      "run kube-proxy's apiserver of this node: lists and watches without the endpoints of dead nodes",
+      "serve kube-proxy on this node in the apiserver's place: lists and watches without the endpoints of dead nodes",
     )
-    // What stands behind a subcommand is the subcommand's.
+    // Arguments after a subcommand belong to the subcommand.
     .enablePositionalOptions()
   makeLongCommand(
     command,

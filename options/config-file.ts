@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError, reasonOf } from '../core/errors.js'
 
-/** What a config file says. */
+/** The content of a config file. */
 export interface ConfigFile {
   readonly path: string
-  /** A map by option in a file that is right, with each value as its text. */
+  /** In a valid file, a map from option to the text of its value. */
   readonly values: unknown
 }
 
 /**
  * Parse a config file. The failsafe schema keeps every value as its text: `0.10` stays `0.10` and `off` is not false.
- * The library is loaded here: a program without such a file does not spend its memory.
+ * The YAML library is loaded here, so that a program without such a file does not spend memory on it.
  * @throws InvalidInputError that names the file and the line
  */
 export const parseConfigFile = async (path: string, text: string): Promise<ConfigFile> => {

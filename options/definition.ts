@@ -12,7 +12,7 @@ export interface Alias {
 export interface Definition<T> {
   /** Kebab-case, without dashes in front; also the key in the config file. */
   readonly flag: string
-  /** Where it stands in `--help` and in the reference; one of the program's groups. */
+  /** The section of `--help` and of the reference that lists it; one of the program's groups. */
   readonly group: string
   readonly kind: Kind<T>
   /** As an operator would write it; undefined: required or, for a list, empty. */
@@ -24,7 +24,7 @@ export interface Definition<T> {
   /** How it relates to other options. */
   readonly relation?: string
   readonly aliases?: readonly Alias[]
-  /** A further environment variable, as the downward API is usually mapped. */
+  /** A further environment variable, under the name that the downward API is usually mapped to. */
   readonly env?: string
   /** May be given more than once: all of them count. */
   readonly isList?: true
@@ -37,7 +37,7 @@ export type Definitions<O, Group extends string> = {
 
 /** All options of one program. */
 export interface OptionSet {
-  /** As it is typed: `agent`. */
+  /** The command as it is typed: `agent`. */
   readonly command: string
   /** A flag with a duration, for explanations. */
   readonly example: string
@@ -45,7 +45,7 @@ export interface OptionSet {
   readonly groups: Readonly<Record<string, string>>
   /** Group by group. */
   readonly definitions: readonly Definition<unknown>[]
-  /** Named sets of values, and what each is for; empty: the program has none. */
+  /** Named sets of values, and the purpose of each; empty: the program has none. */
   readonly profiles: Readonly<Record<string, string>>
   /** SuperEdge's flags that are accepted and ignored, and why or what replaces them. */
   readonly ignored: Readonly<Record<string, string>>

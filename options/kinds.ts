@@ -12,7 +12,7 @@ export interface Kind<T> {
   readonly name: string
   /** Completes "the option …": `must be a duration from 100ms to 1h`. */
   readonly rule: string
-  /** The rule in the reference, which says of durations and the like once what they are: `100ms to 1h`. Left out: the rule. */
+  /** The rule as the reference shows it, where durations are explained only once: `100ms to 1h`. Default: `rule`. */
   readonly brief?: string
   /**
    * Undefined when the text breaks the rule. A kind of many rules throws InvalidInputError instead, and names the
@@ -23,7 +23,7 @@ export interface Kind<T> {
   format(value: T): string
 }
 
-/** What the reference says of the values that a kind takes. */
+/** The values that a kind takes, as the reference shows them. */
 export const briefOf = ({ brief, rule }: Kind<unknown>): string =>
   brief ?? rule.replace(/^must be /, '')
 
@@ -138,7 +138,7 @@ export const nodeName: Kind<NodeName> = {
   format: value => value,
 }
 
-/** Where something listens. */
+/** Address and port of a listener. */
 export interface ListenAddress {
   /** Without brackets. */
   readonly host: string
@@ -148,7 +148,7 @@ export interface ListenAddress {
 const LISTEN_ADDRESS =
   /^(?:\[(?<six>[0-9a-fA-F:.]+)\]|(?<four>[0-9.]+|localhost)):(?<digits>\d{1,5})$/
 
-/** An address and a port; `localhost` is 127.0.0.1, as SuperEdge's default has it. */
+/** An address and a port; `localhost`, which SuperEdge's default contains, is 127.0.0.1. */
 export const listenAddress: Kind<ListenAddress> = {
   name: 'address:port',
   rule: 'must be an IP address and a port such as 127.0.0.1:51006 or [::1]:51006',
@@ -222,7 +222,7 @@ const SELECTOR_TERM =
   `|${LABEL_KEY}\\s+(?:in|notin)\\s+\\(\\s*${LABEL_VALUE}(?:\\s*,\\s*${LABEL_VALUE})*\\s*\\))`
 const SELECTOR = new RegExp(`^\\s*${SELECTOR_TERM}(?:\\s*,\\s*${SELECTOR_TERM})*\\s*$`)
 
-/** A label selector in kubectl's words; empty picks everything. */
+/** A label selector in kubectl's syntax; empty selects everything. */
 export const selector: Kind<string> = {
   name: 'selector',
   rule: 'must be a label selector such as role=edge,!spare or zone in (a,b)',
@@ -232,7 +232,7 @@ export const selector: Kind<string> = {
   format: value => value,
 }
 
-/** The same kind, or nothing: empty text and `none` unset the option. */
+/** The same kind, or no value: empty text and `none` unset the option. */
 export const optional = <T>(kind: Kind<T>): Kind<T | undefined> => ({
   name: kind.name,
   rule: `${kind.rule}, or none`,

@@ -18,7 +18,7 @@ const names = [
   'one-output',
 ]
 
-/** klog's flags, which every program of SuperEdge has: where logs go. */
+/** klog's flags, which every program of SuperEdge accepts; they say where logs go. */
 export const klogFlags: Readonly<Record<string, string>> = Object.fromEntries(
   names.map(name => [name, WHY]),
 )

@@ -84,18 +84,18 @@ const pick = (
   throw new InvalidInputError(`--${definition.flag}`, `must be given${also}`, undefined)
 }
 
-/** What the sources give, before a value was read. */
+/** What the sources give, before any value is parsed. */
 export interface OpenedSources {
-  /** The one that wins first. */
+  /** In order of precedence, the highest first. */
   readonly sources: readonly GivenByFlag[]
   readonly profile: string
-  /** Accepted options without effect; for the log. */
+  /** Options that were accepted but have no effect; for the log. */
   readonly notices: string[]
 }
 
 /**
- * Read all sources: a flag wins over the environment, that over the config file, that over the profile, that over the
- * default. @throws InvalidInputError for a name that nobody knows.
+ * Read all sources. The first that gives an option wins: flag, environment, config file, profile, default.
+ * @throws InvalidInputError for an unknown name
  */
 export const openSources = (set: OptionSet, given: OptionSources): OpenedSources => {
   const notices: string[] = []
@@ -107,7 +107,7 @@ export const openSources = (set: OptionSet, given: OptionSources): OpenedSources
 /** Definitions of options that hold one value each. */
 export type SingleDefinitions<O> = { readonly [K in keyof O]-?: Definition<O[K]> }
 
-/** Values, and which source won for each. */
+/** Values, and the source of each. */
 export interface Resolved<O> {
   readonly values: O
   readonly origin: Readonly<Record<keyof O, Origin>>
@@ -126,23 +126,23 @@ export const resolveSingles = <O>(
     values[key] = parseGiven(definition, won)
     origin[key] = won.origin
   }
-  // Each key was filled by a definition whose kind the compiler has checked against O.
+  // The compiler has checked the kind of each definition against O, and the loop has set each key.
   return { values: values as O, origin: origin as Record<keyof O, Origin> }
 }
 
-/** All options of a program, frozen, and which source won for each. */
+/** All options of a program, frozen, and the source of each. */
 export interface ResolvedOptions<O> {
   readonly options: O
   readonly origin: Resolved<O>['origin']
-  /** What was accepted but does nothing, or is unwise; for the log. */
+  /** Options that were accepted but do nothing, or are unwise; for the log. */
   readonly notices: readonly string[]
 }
 
 /**
- * Resolve, check and freeze options that hold one value each. A flag wins over the environment, that over the config file,
- * that over the default.
- * @param check says what is unwise, in words; throws InvalidInputError where options do not go together
- * @throws InvalidInputError that names option (as its source spells it), rule and value.
+ * Resolve, check and freeze options that hold one value each. The first source that gives an option wins: flag,
+ * environment, config file, default.
+ * @param check returns warnings about unwise options; throws InvalidInputError when options contradict each other
+ * @throws InvalidInputError that names the option (as its source spells it), the rule and the value.
  */
 export const resolveOptions = <O>(
   { set, definitions }: { readonly set: OptionSet; readonly definitions: SingleDefinitions<O> },

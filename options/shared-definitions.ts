@@ -7,7 +7,7 @@ export const nodeNameOption = {
   group: 'Node',
   kind: nodeName,
   default: undefined,
-  summary: 'name of the own Node',
+  summary: 'name of the Node that this program runs on',
   aliases: [{ name: 'hostname' }],
   env: 'NODE_NAME',
 } as const
@@ -17,7 +17,7 @@ export const kubeconfigOption = {
   group: 'Kubernetes',
   kind: optional(path),
   default: '',
-  summary: 'path of a kubeconfig; none tries in-cluster credentials',
+  summary: 'path of a kubeconfig; none: in-cluster credentials are tried',
 } as const
 
 export const masterUrlOption = {
@@ -25,7 +25,7 @@ export const masterUrlOption = {
   group: 'Kubernetes',
   kind: optional(url('https', 'http')),
   default: '',
-  summary: 'replaces the server of the kubeconfig',
+  summary: 'URL of the apiserver, in place of the one in the kubeconfig',
 } as const
 
 /** Each program has a port of its own. */
@@ -33,16 +33,16 @@ export const statusAddressOption = {
   flag: 'status-address',
   group: 'Listening',
   kind: listenAddress,
-  summary: 'where /metrics, /status, /healthz and /readyz are',
+  summary: 'address of /metrics, /status, /healthz and /readyz',
 } as const
 
 /** The same of a program that also explains its decisions. */
 export const explainingStatusAddressOption = {
   ...statusAddressOption,
-  summary: 'where /metrics, /status, /explain, /healthz and /readyz are',
+  summary: 'address of /metrics, /status, /explain, /healthz and /readyz',
 } as const
 
-/** The Lease that elects one of several processes; each program adds what the leader does. */
+/** Namespace of the leader election's Lease; each program adds a summary that says what its leader does. */
 export const leaseNamespaceOption = {
   flag: 'lease-namespace',
   group: 'Leader',
@@ -63,7 +63,7 @@ export const leaderIdentityOption = {
   group: 'Leader',
   kind: optional(text),
   default: '',
-  summary: "how this process calls itself in the Lease; none is the machine's name",
+  summary: "name of this process in the Lease; none: the machine's name",
   env: 'POD_NAME',
 } as const
 

@@ -12,24 +12,24 @@ export type Origin =
   | { readonly source: 'profile'; readonly name: string }
   | { readonly source: 'default' }
 
-/** A text and where it stood. */
+/** The text of a value, and where it was given. */
 export interface Given {
   readonly text: string
   readonly origin: Origin
 }
 
-/** What one source gives, by own flag name, in order. */
+/** What one source gives, by our own name of the flag, in order. */
 export type GivenByFlag = ReadonlyMap<string, readonly Given[]>
 
 /** Everything that may give options. */
 export interface OptionSources {
-  /** In the order of the command line; names without dashes, own or SuperEdge's. */
+  /** In the order of the command line; names without dashes, ours or SuperEdge's. */
   readonly flags: readonly { readonly name: string; readonly text: string }[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly config?: ConfigFile | undefined
 }
 
-/** `--config`, `--print-config` and the like: not in any program's own set. */
+/** Flags that belong to no program's option set: `--config` and `--profile`. */
 const metaFlags = ({ profiles }: OptionSet): readonly string[] =>
   Object.keys(profiles).length === 0 ? ['config'] : ['profile', 'config']
 
@@ -41,7 +41,7 @@ interface Translation {
   readonly seconds: boolean
 }
 
-/** SuperEdge's name → own flags; one name may set several. */
+/** SuperEdge's name → our flags; one name may set several. */
 const aliasesOf = (set: OptionSet): ReadonlyMap<string, readonly Translation[]> => {
   const aliases = new Map<string, Translation[]>()
   for (const { flag, aliases: list = [] } of set.definitions) {
@@ -52,7 +52,7 @@ const aliasesOf = (set: OptionSet): ReadonlyMap<string, readonly Translation[]> 
   return aliases
 }
 
-/** Every accepted name that is not an own one; the command line declares them without showing them. */
+/** Every accepted name that is not ours; the command line declares them but does not show them in the help. */
 export const foreignFlags = (set: OptionSet): readonly string[] => [
   ...aliasesOf(set).keys(),
   'v',
@@ -65,7 +65,7 @@ const add = (into: Map<string, Given[]>, flag: string, given: Given): void => {
   else list.push(given)
 }
 
-/** klog's verbosity: above 3 is for debugging. */
+/** The log level for klog's verbosity: 4 and above is `debug`. */
 export const levelOfVerbosity = (verbosity: number): 'debug' | 'info' =>
   verbosity >= 4 ? 'debug' : 'info'
 
@@ -95,7 +95,7 @@ const readForeignFlag = (
   return translations.length > 0
 }
 
-/** Sort flags by own name; SuperEdge's names are translated, those that do nothing dropped with a notice. */
+/** Group flags by our own names. SuperEdge's names are translated; those that do nothing are dropped with a notice. */
 export const readFlags = (
   set: OptionSet,
   flags: OptionSources['flags'],
@@ -117,12 +117,12 @@ export const readFlags = (
         `must be a known one${suggestion(name, [...own], '--')}`,
         `--${name}`,
       )
-    notices.push(`--${name} is accepted for SuperEdge's sake and does nothing: ${why}`)
+    notices.push(`--${name} is accepted for compatibility with SuperEdge and does nothing: ${why}`)
   }
   return into
 }
 
-/** Where `status` and `explain` look: no option of a program that runs. */
+/** Variables for `status` and `explain`, which are not options of the programs. */
 const CLIENT_VARIABLES = ['EDGE_HEALTH_AGENT', 'EDGE_HEALTH_WRAPPER']
 
 /** Variables that Kubernetes sets in every Pod for a Service named edge-health. */
@@ -130,7 +130,7 @@ const isServiceLink = (name: string, text: string): boolean =>
   /_SERVICE_(HOST|PORT(_.*)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_.*)?$/.test(name) ||
   (name === 'EDGE_HEALTH_PORT' && /^(tcp|udp|sctp):\/\//.test(text))
 
-/** Variable → own flag; a further name, such as NODE_NAME, only while the own one is not given. */
+/** Variable → our flag; a further name, such as NODE_NAME, counts only while our own variable is not given. */
 const variables = (set: OptionSet, env: OptionSources['env']): Map<string, string> => {
   const byName = new Map<string, string>(metaFlags(set).map(flag => [envName(flag), flag]))
   for (const { flag, env: other } of set.definitions) {
@@ -140,7 +140,7 @@ const variables = (set: OptionSet, env: OptionSources['env']): Map<string, strin
   return byName
 }
 
-/** Empty variables count as not given. An unknown EDGE_HEALTH_ name is a notice: others may own it. */
+/** Empty variables count as not given. An unknown EDGE_HEALTH_ name is only a notice: it may be another program's. */
 export const readEnv = (
   set: OptionSet,
   env: OptionSources['env'],
@@ -158,7 +158,7 @@ export const readEnv = (
   return into
 }
 
-/** The texts of a value: one, or for a list option a list; undefined when it is neither. */
+/** The texts of a value: one, or several for a list option; undefined for anything else. */
 const textsOf = (value: unknown, isList: boolean): readonly string[] | undefined => {
   if (value === null) return ['']
   const texts: readonly unknown[] = isList && Array.isArray(value) ? value : [value]
@@ -166,8 +166,8 @@ const textsOf = (value: unknown, isList: boolean): readonly string[] | undefined
 }
 
 /**
- * Read a config file: one key for each option, its flag without dashes. Values are taken as they are written.
- * @throws InvalidInputError that names file and key; an unknown key names the nearest known one.
+ * Read a config file: the key of an option is its flag without the leading dashes. Values are taken as they are written.
+ * @throws InvalidInputError that names file and key, and for an unknown key the most similar known one
  */
 export const readConfig = (set: OptionSet, { path, values }: ConfigFile): GivenByFlag => {
   const into = new Map<string, Given[]>()

@@ -16,7 +16,7 @@ import { asksForTunnel } from './proxy/headers.js'
 /**
  * For kube-proxy and other clients of this node, a handful of connections. For a client that does not read, the kernel
  * buffers up to 4 MB (`net.ipv4.tcp_wmem`) in this pod's memory, so the limit for strangers must fit the pod. Members are
- * root, which kube-proxy is, and our own user.
+ * the clients that run as root, as kube-proxy does, or as our own user.
  */
 const CLIENT_LIMITS: ListenLimits = {
   total: 64,

@@ -7,7 +7,7 @@ import type { WrapperOptions } from './options/wrapper-options.js'
 import { readServerTls } from './tls.js'
 import { makeWrapper, type Wrapper } from './wrapper.js'
 
-/** The wrapper as a program: on the real network, against the real API. Nothing runs before `start`. */
+/** The wrapper with the real API and network. Nothing runs before `start`. */
 export const makeProgram = (options: WrapperOptions, seams: ProgramSeams): Wrapper => {
   const { clock, random, log, version, environment } = seams
   const { kubeconfig, masterUrl, insecure } = options

@@ -30,7 +30,7 @@ export interface WrapperServerOptions {
   readonly lastVersion?: number
 }
 
-/** What they need of the world. */
+/** What cache and handler need of the world. */
 export interface WrapperServerSeams {
   /** The wrapper's own; they fill the cache and are never used for callers' requests. */
   readonly credentials: Credentials

@@ -209,7 +209,7 @@ class NodeWrapper implements Wrapper {
     this.#server!.store.setHealth(changed)
   }
 
-  /** Nodes with endpoints, of those that the agent knows, which are its zone's. */
+  /** Nodes with endpoints, among those that the agent knows: the nodes of its zone. */
   #interest(): readonly string[] {
     const names: string[] = []
     for (const name of this.#server?.store.carriers ?? []) {

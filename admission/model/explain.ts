@@ -3,7 +3,7 @@ import type { Unchanged } from './decision.js'
 import { whyNotKept, type Knowledge } from './nodes.js'
 import type { KeepRules, NodeFacts } from './standing.js'
 
-/** What would be decided about writes for one node, and why. */
+/** The decision about writes for one node, and the reason. */
 export interface NodeExplained {
   readonly name: string
   readonly isKept: boolean
@@ -17,7 +17,7 @@ export interface NodeExplained {
 
 const WORDS: Readonly<Record<Unchanged, string>> = {
   heard: 'the control plane hears it: its Ready is not Unknown',
-  marked: 'its peers call it dead: it carries nodeunhealth',
+  marked: 'its peers consider it dead: it is marked nodeunhealth',
   'not-vouched': 'its peers do not vouch for it: PeerHealth is not True CloudLinkCut',
   'report-too-old': "its peers' report is too old, ahead of the apiserver's clock, or undated",
   'no-time': "the apiserver's time is not known yet",
@@ -30,7 +30,8 @@ const WORDS: Readonly<Record<Unchanged, string>> = {
 
 const KEPT: Readonly<Record<KeepRules['mode'], string>> = {
   vouched: 'the control plane does not hear it, and its peers vouch for it',
-  superedge: 'the control plane does not hear it, and nobody marked it, or that does not count',
+  superedge:
+    'the control plane does not hear it, and it is not marked nodeunhealth, or that mark does not count',
 }
 
 /** The state of the node with this name. */

@@ -40,8 +40,9 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Keeping',
     kind: oneOf('vouched', 'superedge'),
     default: 'vouched',
-    summary: 'vouched: a node that is not heard is kept while its peers vouch for it',
-    relation: 'superedge: as long as nobody marks it nodeunhealth, whether it lives or not',
+    summary:
+      'vouched: a node that the control plane does not hear is kept while its peers vouch for it',
+    relation: 'superedge: it is kept unless it is marked nodeunhealth, whether it is alive or not',
   },
   freshForMs: {
     flag: 'fresh-for',
@@ -58,14 +59,14 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     default: 'false',
     summary:
       'keep nodes that are marked nodeunhealth, too: no node is ever evicted for being silent',
-    relation: 'with --mode=superedge alone',
+    relation: 'with --mode=superedge only',
   },
   listenAddress: {
     flag: 'listen-address',
     group: 'Listening',
     kind: anyAddress,
     default: '0.0.0.0:8443',
-    summary: "where the apiserver's reviews are answered, over TLS",
+    summary: "address at which the apiserver's reviews are answered, over TLS",
     aliases: [{ name: 'adminssion-control-listen-addr' }],
   },
   statusAddress: { ...explainingStatusAddressOption, default: '127.0.0.1:51010' },
@@ -75,7 +76,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     kind: objectName,
     default: 'edge-system',
     summary:
-      'where the Service and the Secret are; objects in it and in kube-system pass as they are',
+      'namespace of the Service and the Secret; objects in it and in kube-system are never changed',
     env: 'POD_NAMESPACE',
   },
   serviceName: {
@@ -83,7 +84,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Certificates',
     kind: objectName,
     default: 'edge-health-webhook',
-    summary: 'the Service that the apiserver asks; the certificate is for it',
+    summary: 'Service through which the apiserver reaches the webhook; the certificate names it',
   },
   registration: {
     flag: 'registration',
@@ -97,7 +98,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Certificates',
     kind: objectName,
     default: 'edge-health-webhook-certificates',
-    summary: 'name of the Secret by which all replicas have one certificate',
+    summary: 'name of the Secret with the certificate that all replicas share',
   },
   certFile: {
     flag: 'cert-file',
@@ -105,7 +106,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     kind: optional(path),
     default: '',
     summary:
-      'a certificate that somebody else keeps, PEM; then no Secret and no caBundle is touched',
+      'certificate that you maintain yourself, PEM; the webhook then writes neither Secret nor caBundle',
     relation: 'with --key-file; read again every 30 s',
     aliases: [{ name: 'admission-control-server-cert' }],
   },
@@ -114,7 +115,7 @@ export const admissionDefinitions: Definitions<AdmissionOptions, Group> = {
     group: 'Certificates',
     kind: optional(path),
     default: '',
-    summary: 'its key, PEM',
+    summary: 'key of the certificate in --cert-file, PEM',
     aliases: [{ name: 'admission-control-server-key' }],
   },
   logLevel: logLevelOption,

@@ -19,8 +19,8 @@ export const serviceNames = (service: string, namespace: string): readonly strin
 ]
 
 /**
- * A certificate for these names, valid for 90 days, signed by a new authority whose key is not kept: nobody can sign
- * another one, whoever reads what is stored.
+ * A certificate for these names, valid for 90 days, signed by a new authority. Its key is not kept, so nobody who
+ * reads what is stored can sign another certificate.
  * @param now epoch ms; it is valid from a day before, since clocks differ
  */
 export const makePair = async (names: readonly string[], now: number): Promise<ServingPair> => {

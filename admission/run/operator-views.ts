@@ -14,7 +14,9 @@ const readiness = ({
   const missing = [
     ...(nodes.isSynced ? [] : ['Nodes are not listed yet']),
     ...(certificate.validUntil === null ? ['there is no certificate yet'] : []),
-    ...(certificate.isTrusted ? [] : ['the apiserver was not told yet to trust the certificate']),
+    ...(certificate.isTrusted
+      ? []
+      : ['the CA of the certificate is not in the webhook configurations yet']),
   ]
   return { isReady: missing.length === 0, reason: missing.join('; ') || 'ok' }
 }

@@ -30,7 +30,7 @@ const IDLE_MS = 120_000
 const REVIEW_LIMITS: ListenLimits = {
   ...{ total: 512, strangers: 512, perStranger: 256, perMember: 256 },
   ...{ keepAliveForStrangers: true, headerBytes: 16 << 10, headerMs: IDLE_MS },
-  // Whoever opens connections and says nothing does not hold them for that long.
+  // A client that connects and sends nothing is disconnected sooner.
   handshakeMs: 5_000,
   ...{ bodyMs: 5_000, bodyRule: 'whole', idleMs: IDLE_MS, closeMs: 2_000 },
 }
@@ -181,6 +181,6 @@ class AdmissionProgram implements Program {
   }
 }
 
-/** With the real API on the real network. Nothing runs before `start`. */
+/** The webhook with the real API and network. Nothing runs before `start`. */
 export const makeProgram = (options: AdmissionOptions, seams: ProgramSeams): Program =>
   new AdmissionProgram(options, seams)

@@ -25,7 +25,7 @@ export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {
     kind: score,
     default: '100',
     summary: 'a node whose weighted score is below this is down',
-    relation: 'the weights of all plugins together, times 100, must reach it',
+    relation: 'the sum of all plugin weights, times 100, must be at least this',
     aliases: [{ name: 'healthcheckscoreline' }, { name: 'health-check-scoreline' }],
   },
   attemptSpacingMs: {
@@ -42,7 +42,7 @@ export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {
     kind: duration('10ms', '1m'),
     default: '1s',
     profiles: { fast: '400ms' },
-    summary: 'how long the last attempt of a round may take',
+    summary: 'timeout of the last attempt of a round',
   },
   attemptsMin: {
     flag: 'attempts-min',
@@ -50,7 +50,7 @@ export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {
     kind: integer(1, 20),
     default: '4',
     summary: 'fewest attempts of a round',
-    relation: 'at most --attempts-max; between them the measured loss decides',
+    relation: 'at most --attempts-max; the measured loss decides between the two',
   },
   attemptsMax: {
     flag: 'attempts-max',
@@ -75,7 +75,7 @@ export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {
     group: 'Check',
     kind: url('http', 'https'),
     default: 'http://127.0.0.1:10248/healthz',
-    summary: 'where the own kubelet says how it is',
+    summary: "health URL of this node's kubelet",
   },
   selfReportPeriodMs: {
     flag: 'self-report-period',
@@ -83,13 +83,13 @@ export const checkDefinitions: DefinitionsOf<Omit<CheckOptions, 'plugins'>> = {
     kind: duration('100ms', '1h'),
     default: '5s',
     profiles: { fast: '1s' },
-    summary: 'how often the own kubelet is asked',
+    summary: "how often this node's kubelet is asked",
   },
   selfReportFailures: {
     flag: 'self-report-failures',
     group: 'Check',
     kind: integer(1, 100),
     default: '3',
-    summary: 'failures in a row before the own record says that the kubelet is bad',
+    summary: "failures in a row before this agent's record says that its kubelet is bad",
   },
 }

@@ -2,7 +2,7 @@
 import type { Definition } from '../../options/definition.js'
 import type { ProfileName } from './profiles.js'
 
-/** Where an option stands in `--help` and in the reference. */
+/** The section of `--help` and of the reference that lists the option. */
 export type OptionGroup =
   'Node' | 'Listening' | 'Kubernetes' | 'Check' | 'Exchange' | 'Vote' | 'Vouching' | 'Log'
 
@@ -12,5 +12,5 @@ export interface AgentDefinition<T> extends Definition<T> {
   readonly profiles?: Readonly<Partial<Record<ProfileName, string>>>
 }
 
-/** One definition for each option of `O`; the compiler finds a missing or an invented one. */
+/** One definition for each option of `O`; the compiler reports a missing or a superfluous one. */
 export type DefinitionsOf<O> = { readonly [K in keyof O]-?: AgentDefinition<O[K]> }

@@ -10,10 +10,10 @@ import { pluginDefinitions } from './plugin-options.js'
 import { PROFILES } from './profiles.js'
 import { voteDefinitions } from './vote-definitions.js'
 
-/** An option that holds one value; the plugins are a list and apart. */
+/** An option that holds one value; the plugins are a list and are defined separately. */
 export type OptionKey = Exclude<keyof AgentOptions, 'plugins'>
 
-/** Each option once: the only place that knows names, units, defaults and what they are for. */
+/** Each option once: the only place that holds its name, unit, default and description. */
 export const definitions: DefinitionsOf<Pick<AgentOptions, OptionKey>> = {
   ...nodeDefinitions,
   ...checkDefinitions,

@@ -10,7 +10,8 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     group: 'Exchange',
     kind: text,
     default: '',
-    summary: 'agents of other clusters that share key and zone name are refused by this name',
+    summary:
+      'name of this cluster, so that agents of other clusters are refused even if they share key and zone name',
     relation: 'must be the same on all agents of a zone',
   },
   exchangePeriodMs: {
@@ -19,7 +20,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('100ms', '10m'),
     default: '5s',
     profiles: { fast: '500ms', superedge: '10s' },
-    summary: 'one push-pull with one partner in this period',
+    summary: 'each agent does one push-pull with one partner in this period',
     relation: 'at most half of --record-ttl; at least --burst-period',
     aliases: [{ name: 'communicateperiod', seconds: true }],
   },
@@ -39,7 +40,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '64',
     profiles: { fast: '16', superedge: '10000' },
     summary:
-      'up to this many nodes each node watches all others; above that k rings say who watches whom',
+      'up to this many nodes, each node watches all others; in a larger zone, rings decide who watches whom',
     relation: 'must be the same on all agents of a zone; SuperEdge agents take part in a mesh only',
   },
   ringObservers: {
@@ -64,7 +65,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     group: 'Exchange',
     kind: duration('1s', '10m'),
     default: '15s',
-    summary: 'how long a burst lasts after its last cause',
+    summary: 'how long --burst-period applies after its last cause',
   },
   exchangeTimeoutMs: {
     flag: 'exchange-timeout',
@@ -72,7 +73,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('50ms', '1m'),
     default: '2s',
     profiles: { fast: '1s', superedge: '3s' },
-    summary: 'limit for one round trip with a peer',
+    summary: 'timeout of one round trip with a peer',
     relation: 'below --record-ttl',
     aliases: [
       { name: 'communicatetimetout', seconds: true },
@@ -85,7 +86,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('0ms', '5s'),
     default: '50ms',
     profiles: { fast: '20ms' },
-    summary: 'a change waits this long for others to travel with it',
+    summary: 'a change waits this long, so that further ones can be sent with it',
   },
   partnerBackoffMs: {
     flag: 'partner-backoff',
@@ -93,7 +94,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: duration('0ms', '10m'),
     default: '15s',
     profiles: { fast: '5s' },
-    summary: 'a partner that failed is left out this long',
+    summary: 'a partner whose exchange failed is not chosen again for this long',
   },
   identity: {
     flag: 'identity',
@@ -101,7 +102,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     kind: oneOf('off', 'prefer', 'require'),
     default: 'prefer',
     summary:
-      'off: nodes do not sign with keys of their own; prefer: they sign to members that publish keys; require: and a member that does not sign does not count',
+      'off: nodes do not sign with keys of their own; prefer: they sign for members that publish keys; require: they do, and members that do not sign do not count',
     relation: 'require needs --superedge-peers=off',
   },
   linkSlotMs: {
@@ -111,7 +112,7 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '1s',
     profiles: { fast: '500ms' },
     summary:
-      'each signed sign of life stands for this time, in steps of 250ms; a peer that passes it on can make it look younger by at most that',
+      'time slot that each signed sign of life covers, in steps of 250ms; an agent that passes one on can make it look younger by at most this',
   },
   identityChangeAfterMs: {
     flag: 'identity-change-after',
@@ -130,7 +131,8 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: 'off',
     profiles: { superedge: 'on' },
     summary:
-      "off: results of SuperEdge agents do not count; on: they do, answered in each one's dialect; v0.6, v0.9: always that dialect; a recorded result can be sent again",
+      'off: results of SuperEdge agents do not count; on: they count, and each agent is answered in its dialect; v0.6, v0.9: always that dialect',
+    relation: 'unless off, a recorded result can be replayed',
   },
   superedgePeriodMs: {
     flag: 'superedge-period',
@@ -139,8 +141,8 @@ export const exchangeDefinitions: DefinitionsOf<ExchangeOptions> = {
     default: '10s',
     profiles: { fast: '5s' },
     summary:
-      'how often SuperEdge agents send: they get our results this often, and theirs count for two of these periods',
-    relation: 'at most half of --record-ttl; v0.9 sends every 60s whatever its flags say',
+      'how often SuperEdge agents send; they get our results as often, and theirs count for two such periods',
+    relation: 'at most half of --record-ttl; v0.9 sends every 60s, whatever its flags say',
     aliases: [{ name: 'communicateperiod', seconds: true }],
   },
   superedgeAttempts: {

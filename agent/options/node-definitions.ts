@@ -37,7 +37,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Node',
     kind: optional(address),
     default: '',
-    summary: 'where peers reach this agent; none takes the first InternalIP of the own Node',
+    summary: 'address at which peers reach this agent; none: the first InternalIP of its Node',
     env: 'NODE_IP',
   },
   stateDir: {
@@ -46,7 +46,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: path,
     default: '/var/lib/edge-health',
     summary:
-      'folder for roster, zone config, keys and heartbeat, so that a restart without the cloud still votes',
+      'folder for roster, zone config, keys and heartbeat, so that an agent that restarts without the cloud can still vote',
   },
   edgeSelector: {
     flag: 'edge-selector',
@@ -54,7 +54,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: selector,
     default: '',
     summary:
-      'only nodes that match this label selector take part, beside the zone rule; empty takes all',
+      'label selector that nodes must match, as well as the zone rule, to take part; empty matches all',
     relation: 'must be the same on all agents of a zone',
   },
   port: {
@@ -71,7 +71,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Listening',
     kind: address,
     default: '127.0.0.1',
-    summary: 'where the own node asks: /localinfo, /status, /metrics, the page',
+    summary: 'address for requests from this node itself: /localinfo, /status, /metrics, the page',
     relation: 'with --local-port it must differ from --node-address with --port',
   },
   localPort: {
@@ -79,7 +79,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Listening',
     kind: port,
     default: '51005',
-    summary: 'port for the own node',
+    summary: 'port for requests from this node itself',
     aliases: [{ name: 'communicateserverport' }],
   },
   localinfoTime: {
@@ -87,14 +87,15 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Listening',
     kind: oneOf('zero', 'rfc3339', 'unix', 'omit'),
     default: 'zero',
-    summary: "what /localinfo says in Time: SuperEdge's zero time, the present time, or nothing",
+    summary: "what /localinfo shows as Time: SuperEdge's zero time, the present time, or nothing",
   },
   metricsAddress: {
     flag: 'metrics-address',
     group: 'Listening',
     kind: optional(listenAddress),
     default: '',
-    summary: 'where /metrics, and nothing else, is served off the node, such as 0.0.0.0:51009',
+    summary:
+      'address that serves /metrics, and nothing else, to other machines, such as 0.0.0.0:51009',
     relation: 'its port must differ from --port and --local-port',
   },
   metricsCertFile: {
@@ -102,7 +103,8 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Listening',
     kind: optional(path),
     default: '',
-    summary: 'certificate of that listener, PEM; none is plain HTTP; read again every minute',
+    summary:
+      'certificate of the listener at --metrics-address, PEM, read again every minute; none: plain HTTP',
     relation: 'given if and only if --metrics-key-file is',
   },
   metricsKeyFile: {
@@ -110,7 +112,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Listening',
     kind: optional(path),
     default: '',
-    summary: 'key of that certificate, PEM',
+    summary: 'key of the certificate in --metrics-cert-file, PEM',
     relation: 'given if and only if --metrics-cert-file is',
   },
   metricsNodes: {
@@ -119,14 +121,15 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: oneOf('all', 'troubled', 'none'),
     default: 'all',
     summary:
-      'which nodes have series of their own in /metrics: all on every agent is N² in a zone of N; in large zones take troubled; with none no alert about one node fires',
+      'which nodes have series of their own in /metrics; all on every agent is N² series in a zone of N, so take troubled in large zones',
+    relation: 'with none, no alert about a single node fires',
   },
   namespace: {
     flag: 'namespace',
     group: 'Kubernetes',
     kind: objectName,
     default: 'edge-system',
-    summary: 'where the ConfigMaps and the Secret live',
+    summary: 'namespace of the ConfigMaps and the Secret',
   },
   kubeconfig: kubeconfigOption,
   masterUrl: { ...masterUrlOption, aliases: [{ name: 'masterurl' }] },
@@ -142,7 +145,8 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     group: 'Kubernetes',
     kind: boolean,
     default: 'false',
-    summary: 'accept the key that SuperEdge compiles in and publishes; whoever knows it can vote',
+    summary:
+      'accept the key that is compiled into SuperEdge and public; anybody who knows it can vote',
   },
   nodeListPeriodMs: {
     flag: 'node-list-period',
@@ -150,7 +154,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('500ms', '1h'),
     default: '10s',
     profiles: { fast: '5s' },
-    summary: 'how often the roster is read again from what the watches hold',
+    summary: 'how often the roster is computed again from what the watches have received',
   },
   zoneWatchUpTo: {
     flag: 'zone-watch-up-to',
@@ -158,7 +162,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: integer(0, 10_000),
     default: '25',
     summary:
-      'nodes of a zone that are watched, at 0.14 MB a day each; of a larger zone joins are watched, and the rest is listed every --zone-poll-period',
+      'largest zone whose nodes are all watched, at 0.14 MB a day each; in a larger zone only joins are watched, and the nodes are listed every --zone-poll-period',
   },
   zonePollPeriodMs: {
     flag: 'zone-poll-period',
@@ -166,7 +170,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('10s', '1h'),
     default: '10m',
     summary:
-      'how often a zone of more than --zone-watch-up-to nodes is listed; the deletion of a Node that still runs is noticed up to this much later',
+      'how often a zone of more than --zone-watch-up-to nodes is listed; there, deleting the Node of a machine that still runs is noticed up to this much later',
   },
   votePeriodMs: {
     flag: 'vote-period',
@@ -175,7 +179,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     default: '10s',
     profiles: { fast: '2s', superedge: '10s' },
     summary:
-      'how often the vote runs when nothing changes, every third time where all is well; a change is voted on at once',
+      'how often the zone is judged when nothing changes, or a third as often while all is well; a change is judged at once',
     aliases: [{ name: 'voteperiod', seconds: true }],
   },
   cloudCheck: {
@@ -192,7 +196,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('100ms', '10m'),
     default: '10s',
     profiles: { fast: '2s' },
-    summary: 'how often the apiserver is asked for a sign of life',
+    summary: 'how often the cloud link is checked',
     relation: 'at least --cloud-check-timeout',
   },
   cloudCheckTimeoutMs: {
@@ -201,7 +205,7 @@ export const nodeDefinitions: DefinitionsOf<NodeOptions> = {
     kind: duration('50ms', '1m'),
     default: '3s',
     profiles: { fast: '1s' },
-    summary: 'how long that may take',
+    summary: 'timeout of one check of the cloud link',
     relation: 'at most --cloud-check-period',
   },
   cloudCheckFailures: {

@@ -10,7 +10,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   selfreport: 'weight=0.5',
 }
 
-/** A value as it may be given, of the plugins that take no port. */
+/** Example values of the plugins that take no port. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   http: 'weight=0.5,url=https://{address}/',
   selfreport: 'weight=0.5',
@@ -24,7 +24,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   kubeletauth:
     "GET of the kubelet's authenticated port; 401 and 403 mean alive; no token unless token-file is given",
   http: 'GET of any URL with {address} or {name}',
-  selfreport: "what the node's own agent says about its kubelet",
+  selfreport: "what the node's own agent reports about its kubelet",
 }
 
 const formatSpec = (spec: PluginSpec): string =>
@@ -46,12 +46,12 @@ const pluginKind = (name: string): Kind<PluginSpec> => ({
   format: formatSpec,
 })
 
-/** A check plugin's option; the registry's names decide which there are. */
+/** The option of a check plugin; there is one for each name in the registry. */
 export interface PluginDefinition extends AgentDefinition<PluginSpec> {
   readonly plugin: string
 }
 
-/** `--NAME-plugin` for each plugin of the registry, and `--NAMEplugin` as SuperEdge spells it. */
+/** `--NAME-plugin` for each plugin of the registry, and SuperEdge's spelling `--NAMEplugin`. */
 export const pluginDefinitions: readonly PluginDefinition[] = pluginNames.map(name => ({
   plugin: name,
   flag: `${name}-plugin`,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Named sets of values; single options override them. The values stand with each option's definition. */
+/** Named sets of values; single options override them. Each option's definition holds its values. */
 export const PROFILES = {
   default: 'a dead node is seen within 8 s and written within 14 s, for little traffic',
   fast: 'seen within 2.1 s and written within 3.6 s, for ten times the probes; for links that lose less than 10 %',

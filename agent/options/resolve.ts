@@ -20,7 +20,7 @@ export interface ResolvedAgentOptions {
   readonly options: AgentOptions
   readonly origin: Readonly<Record<keyof AgentOptions, Origin>>
   readonly profile: string
-  /** What was accepted but does nothing, or is unwise; for the log. */
+  /** Options that were accepted but do nothing, or are unwise; for the log. */
   readonly notices: readonly string[]
 }
 
@@ -38,7 +38,7 @@ const resolvePlugins = (
       if (replaced === undefined) continue
       const { definition, one } = given[index]!
       notices.push(
-        `${thingOf(definition.flag, one.origin)}: --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max stand in for ${replaced.join(' and ')}`,
+        `${thingOf(definition.flag, one.origin)}: --attempt-spacing, --attempt-tail, --attempts-min and --attempts-max replace ${replaced.join(' and ')}`,
       )
     }
     return { plugins, origin: given[0]!.one.origin }
@@ -55,9 +55,9 @@ const resolvePlugins = (
 }
 
 /**
- * Resolve, check and freeze. A flag wins over the environment, that over the config file, that over the profile,
- * that over the default; any plugin in a source makes that source's plugins the whole set.
- * @throws InvalidInputError that names option (as its source spells it), rule and value.
+ * Resolve, check and freeze. The first source that gives an option wins: flag, environment, config file, profile,
+ * default. The first source that names any plugin gives the whole set of plugins.
+ * @throws InvalidInputError that names the option (as its source spells it), the rule and the value.
  */
 export const resolveAgentOptions = (given: OptionSources): ResolvedAgentOptions => {
   const opened = openSources(agentOptionSet, given)
@@ -68,7 +68,7 @@ export const resolveAgentOptions = (given: OptionSources): ResolvedAgentOptions 
   checkRules(options, (key: OptionKey) => thingOf(definitions[key].flag, origin[key]))
   if (!isLoopback(options.localAddress))
     notices.push(
-      `--local-address ${options.localAddress} is not loopback: whoever reaches it reads /status and /metrics`,
+      `--local-address ${options.localAddress} is not loopback: anybody who reaches it can read /status and /metrics`,
     )
   return { options, origin: { ...origin, plugins: set.origin }, profile, notices }
 }

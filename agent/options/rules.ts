@@ -4,7 +4,7 @@ import { checkPluginSet } from '../../plugins/registry.js'
 import type { AgentOptions } from './agent-options.js'
 import { definitions, type OptionKey } from './definitions.js'
 
-/** What holds between options. */
+/** A rule between options. */
 interface Rule {
   readonly option: OptionKey
   /** Completes "the option …"; undefined when the rule holds. */
@@ -69,7 +69,7 @@ const rules: readonly Rule[] = [
     option: 'identity',
     broken: options =>
       options.identity === 'require' && options.superedgePeers !== 'off'
-        ? `must not be require with ${nameOf('superedgePeers', options)}, whose results nobody signs`
+        ? `must not be require with ${nameOf('superedgePeers', options)}, since nobody signs their results`
         : undefined,
   },
   {
@@ -109,7 +109,7 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * Check what holds between options, and between the plugins and the score line.
+ * Check the rules between options, and between the plugins and the score line.
  * @param thing how an error names an option, with where its value came from.
  * @throws InvalidInputError for the first rule that is broken.
  */

@@ -14,7 +14,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     kind: duration('1s', '1h'),
     default: '60s',
     profiles: { fast: '10s', superedge: '60s' },
-    summary: 'a record older than this does not count any more',
+    summary: 'a record older than this no longer counts',
     relation: 'at least twice --exchange-period and --superedge-period; above --write-hold',
     aliases: [{ name: 'votetimeout', seconds: true }],
   },
@@ -34,7 +34,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     default: '5s',
     profiles: { fast: '1s' },
     summary: 'how long verdict and component quorum must hold before anything is written',
-    relation: 'below --record-ttl, or the votes would be gone before it ends',
+    relation: 'below --record-ttl, or the votes would expire before it ends',
   },
   writerStaggerMs: {
     flag: 'writer-stagger',
@@ -43,7 +43,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     default: '2s',
     profiles: { fast: '1s' },
     summary:
-      'each further rank of the writers waits this much longer for a silent one, and thirty times this for one that speaks',
+      'a writer waits this long for each silent writer ranked before it, and thirty times as long for one that is still heard',
   },
   brakeShare: {
     flag: 'brake-share',
@@ -66,7 +66,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     kind: oneOf('lease', 'taint', 'off'),
     default: 'lease',
     summary:
-      'how a node that is well but cut from the cloud is kept: its Lease is renewed, the taint is taken off, or not at all',
+      'how a node that is well but cut from the cloud is kept: its Lease is renewed (lease), its unreachable taint is removed (taint), or not at all (off)',
   },
   vouchFreshMs: {
     flag: 'vouch-fresh',
@@ -82,7 +82,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     group: 'Vote',
     kind: optional(taint),
     default: '',
-    summary: 'put on a condemned node beside the annotation',
+    summary: 'taint that a condemned node gets, in addition to the annotation',
     relation: 'key and effect must differ from those of --cut-taint',
   },
   cutTaint: {
@@ -90,7 +90,7 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     group: 'Vouching',
     kind: optional(taint),
     default: `${CUT_TAINT}:NoSchedule`,
-    summary: 'keeps new pods away from a vouched node',
+    summary: 'taint that keeps new pods away from a vouched node',
     relation: 'key and effect must differ from those of --dead-taint',
   },
   leaveGraceMs: {
@@ -99,6 +99,6 @@ export const voteDefinitions: DefinitionsOf<VoteOptions & PlanOptions> = {
     kind: duration('0ms', '10m'),
     default: '30s',
     summary:
-      'a node that said that it leaves is not condemned for this long; given again only --record-ttl and --write-hold after its end',
+      'a node that announced its shutdown is not condemned for this long; it gets another grace only --record-ttl and --write-hold after the last one ended',
   },
 }

@@ -55,11 +55,12 @@ export const tokenTrouble = (
   if (header === undefined || claims === undefined || mac === undefined) return 'no token'
   const given = Buffer.from(mac, 'base64url')
   const own = macOf(`${header}.${claims}`, key)
-  if (given.length !== own.length || !timingSafeEqual(given, own)) return 'not signed by us'
-  if (mapIn(header)['alg'] !== HEADER.alg) return 'signed in another way'
+  if (given.length !== own.length || !timingSafeEqual(given, own))
+    return 'not signed by this authority'
+  if (mapIn(header)['alg'] !== HEADER.alg) return 'its algorithm is not HS256'
   const { exp } = mapIn(claims)
-  if (typeof exp !== 'number') return 'it never ends'
+  if (typeof exp !== 'number') return 'it has no expiry time'
   const leftMs = exp * 1000 - now
-  if (leftMs <= 0) return 'it is over'
-  return leftMs > TOKEN_MS + SKEW_MS ? 'it is good for more than an hour' : undefined
+  if (leftMs <= 0) return 'it has expired'
+  return leftMs > TOKEN_MS + SKEW_MS ? 'it is valid for more than an hour' : undefined
 }

@@ -38,7 +38,7 @@ const refusal = (status: Refusal['status'], reason: string): Refusal => ({ statu
 /** The body is too large. */
 class TooLargeError extends Error {}
 
-/** Who asks: a node with a certificate of the authority, or somebody without one. */
+/** The caller: a node with a certificate that the authority signed, or somebody without one. */
 type Caller =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'known'; readonly commonName: string }
@@ -69,8 +69,8 @@ const nodeNamed = (text: unknown): NodeName | undefined => {
 }
 
 /**
- * Why a caller may not have a certificate for a node. With a certificate of its own it may have one for itself, without one
- * it needs a token.
+ * Why a caller may not have a certificate for a node. A node with a certificate may get a new one for itself; a caller
+ * without one needs a token.
  */
 const troubleOf = (
   { headers, socket }: IncomingMessage,
@@ -81,15 +81,15 @@ const troubleOf = (
   switch (caller.kind) {
     case 'known': {
       const isOwn = caller.commonName === `system:node:${node}`
-      return isOwn ? undefined : refusal(403, 'the certificate shown is another node’s')
+      return isOwn ? undefined : refusal(403, 'the certificate is another node’s')
     }
     case 'unknown':
-      return refusal(401, `the certificate shown does not count: ${caller.reason}`)
+      return refusal(401, `the certificate is not accepted: ${caller.reason}`)
     case 'nobody': {
       const trouble = tokenTrouble(headers.authorization, authority.key, clock.wall())
       return trouble === undefined
         ? undefined
-        : refusal(401, `the token does not count: ${trouble}`)
+        : refusal(401, `the token is not accepted: ${trouble}`)
     }
   }
 }

@@ -10,11 +10,11 @@ export interface BridgeOptions {
   readonly listenAddress: ListenAddress
   /** Where edges get their certificates, over TLS. @default 0.0.0.0:10002 */
   readonly enrolAddress: ListenAddress
-  /** IPs and names by which edges reach the bridge: its certificate is for them. */
+  /** IPs and names by which edges reach the bridge; its certificate names them. */
   readonly advertiseAddresses: readonly string[]
   /** Deadline of an edge's request; after it the answer is 504. @default 30_000 */
   readonly answerWithinMs: number
-  /** When the Lease of a disconnected node is renewed in its place. @default zone */
+  /** When the bridge renews the Lease of a disconnected node. @default zone */
   readonly vouch: VouchMode
   /** Local copy of the records of what edges hold. @default /var/lib/edge-health-bridge */
   readonly stateDir: string

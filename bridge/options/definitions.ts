@@ -44,14 +44,15 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
     group: 'Edges',
     kind: addresses,
     default: '127.0.0.1',
-    summary: 'IPs and names by which edges reach the bridge; its certificate is for them',
+    summary: 'IPs and names by which edges reach the bridge; its certificate names them',
   },
   answerWithinMs: {
     flag: 'answer-within',
     group: 'Edges',
     kind: duration('5s', '50s'),
     default: '30s',
-    summary: 'a request that waited so long is answered with 504 instead of being carried out',
+    summary:
+      'a request that has waited this long is answered with 504 instead of being carried out',
     relation: 'edges themselves wait 60 s; a Lease waits for 10 s at most',
   },
   vouch: {
@@ -67,21 +68,22 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
     group: 'Record',
     kind: path,
     default: '/var/lib/edge-health-bridge',
-    summary: 'folder for what each edge holds, written before it is sent',
+    summary:
+      'folder for the records of what each edge holds; an object is recorded before it is sent',
   },
   adoptObjectSyncs: {
     flag: 'adopt-object-syncs',
     group: 'Record',
     kind: boolean,
     default: 'false',
-    summary: "believe cloudcore's ObjectSyncs about edges of which nothing else is known",
+    summary: "use cloudcore's ObjectSyncs for edges that have no record yet",
   },
   writeObjectSyncs: {
     flag: 'write-object-syncs',
     group: 'Record',
     kind: boolean,
     default: 'false',
-    summary: 'keep ObjectSyncs as cloudcore would, for the way back to it',
+    summary: 'keep ObjectSyncs as cloudcore would, so that you can return to cloudcore',
   },
   listenAddress: {
     flag: 'listen-address',
@@ -95,12 +97,13 @@ export const bridgeDefinitions: Definitions<BridgeOptions, Group> = {
     group: 'Listening',
     kind: listenAddress,
     default: '0.0.0.0:10002',
-    summary: 'where edges get their certificates, over TLS with a token or the certificate before',
+    summary:
+      'where edges get their certificates, over TLS with a token or with their previous certificate',
   },
   leaseNamespace: {
     ...leaseNamespaceOption,
     summary:
-      'namespace of the Lease by which one of several processes serves the edges, and of the ConfigMaps `bridge-record-NODE`',
+      'namespace of the Lease that elects the process that serves the edges, and of the ConfigMaps `bridge-record-NODE`',
   },
   leaseName: { ...leaseNameOption, default: 'edge-health-bridge' },
   identity: leaderIdentityOption,

@@ -33,7 +33,7 @@ const hubMetrics = ({ hub = NO_HUB }: BridgeStatusView): readonly Metric[] => [
     [hub.framesIn, { direction: 'in' }],
     [hub.framesOut, { direction: 'out' }],
   ),
-  counter('malformed', 'Frames that are no messages', [hub.malformed]),
+  counter('malformed', 'Frames that could not be parsed as messages', [hub.malformed]),
 ]
 
 const listenerMetrics = ({ listeners }: BridgeStatusView): readonly Metric[] => [
@@ -49,23 +49,23 @@ const listenerMetrics = ({ listeners }: BridgeStatusView): readonly Metric[] => 
   ),
   counter(
     'evicted',
-    'Connections that were closed to make room, before they were a node’s',
+    'Connections that were closed to make room before they were accepted as a node’s',
     ...samplesBy('listener', listeners, ({ evicted }) => evicted),
   ),
 ]
 
 const upstreamMetrics = ({ upstream, watches }: BridgeStatusView): readonly Metric[] => [
-  gauge('running', 'Requests of edges that run', [upstream.running]),
-  gauge('waiting', 'Requests of edges that wait for their turn', [upstream.waiting]),
+  gauge('running', 'Requests of edges that are being carried out', [upstream.running]),
+  gauge('waiting', 'Requests of edges that are queued', [upstream.waiting]),
   gauge('watches', 'Watches of agents that are open', [watches.watches]),
-  gauge('watches_waiting', 'Changes that are to be sent to agents', [watches.waiting]),
+  gauge('watches_waiting', 'Changes that are queued for agents', [watches.waiting]),
   counter(
     'requests',
     'Requests of edges',
     ...countsByPair(['handler', 'result'], upstream.requests),
   ),
-  counter('unserved', 'Messages that nobody serves', ...countsBy('kind', upstream.unknown)),
-  counter('dropped', 'Messages without room', ...countsBy('kind', upstream.dropped)),
+  counter('unserved', 'Messages without a handler', ...countsBy('kind', upstream.unknown)),
+  counter('dropped', 'Messages dropped for lack of room', ...countsBy('kind', upstream.dropped)),
   histogram('lease_seconds', "From a Lease's arrival to its answer", upstream.leaseSeconds),
 ]
 
@@ -75,15 +75,11 @@ export const bridgeMetrics = (view: BridgeStatusView, downstream: readonly Metri
   return metricsText([
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
     gauge('leading', '1 while this process leads', [bit(view.leader.isLeading)]),
-    gauge('serving', '1 while edges are let in', [bit(view.isServing)]),
+    gauge('serving', '1 while edges are accepted', [bit(view.isServing)]),
     ...hubMetrics(view),
     ...listenerMetrics(view),
     ...upstreamMetrics(view),
-    gauge(
-      'objects',
-      'Objects that are held',
-      ...samplesBy('resource', tables, table => table.objects),
-    ),
+    gauge('objects', 'Objects in memory', ...samplesBy('resource', tables, table => table.objects)),
     gauge(
       'stale',
       '1 while the watch of a resource does not run',

@@ -36,7 +36,7 @@ export interface Downstream {
    */
   answering(resource: Resource, object: JsonMap): void
   /**
-   * An edge reported about a pod that is not known: it may be running one that was deleted and is in no record.
+   * An edge sent a report about an unknown pod: it may be running a pod that was deleted and is in no record.
    * @param uid as the edge reports it
    */
   podUnknown(pod: Resource, uid: string): void
@@ -44,7 +44,7 @@ export interface Downstream {
   leaseSeen(node: NodeName, lease: JsonMap): void
   /**
    * Downstream's work during one term; its informers have synced. Connections are reported only during a term and after
-   * this was called: the end of a term ends them for downstream, and those that last are reported again in the next.
+   * this was called: for downstream they end with the term, and those that outlive it are reported again in the next.
    * Resolves soon after the signal aborts.
    */
   lead(term: AbortSignal): Promise<void>

@@ -236,6 +236,6 @@ class BridgeProgram implements Program {
   }
 }
 
-/** With the real API on the real network. Nothing runs before `start`. */
+/** The bridge with the real API and network. Nothing runs before `start`. */
 export const makeProgram = (options: BridgeOptions, seams: ProgramSeams): Program =>
   new BridgeProgram(options, seams)

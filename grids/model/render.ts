@@ -139,7 +139,7 @@ const tooLarge = (units: readonly string[]): Rendering => ({
   children: [],
   failures: units.map(unit => ({
     ...{ unit, reason: 'TooLarge' },
-    message: `spec.overrides may make templates of ${MAX_OWN_BYTES} bytes in all units together, and make more`,
+    message: `templates made by spec.overrides must have at most ${MAX_OWN_BYTES} bytes in all units together, and have more`,
   })),
 })
 

@@ -63,7 +63,7 @@ const heldCondition = (hold: Hold | undefined): Condition => {
     'Held',
     true,
     reason,
-    `${which}; to let their children go set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
+    `${which}; to delete their children, set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
   )
 }
 

@@ -24,7 +24,7 @@ export const gridsDefinitions: Definitions<GridsOptions, Group> = {
     group: 'Kubernetes',
     kind: integer(1, 64),
     default: '16',
-    summary: 'writes of children at the same time, of all grids together',
+    summary: 'how many children are written at the same time, over all grids',
   },
   unitGraceMs: {
     flag: 'unit-grace',
@@ -32,11 +32,11 @@ export const gridsDefinitions: Definitions<GridsOptions, Group> = {
     kind: duration('0s', '168h'),
     default: '5m',
     summary: 'how long a unit must have no nodes before its children are deleted',
-    relation: 'when more than 40 % of the units are gone at once nothing is deleted at all',
+    relation: 'when more than 40 % of the units are gone at once, nothing is deleted at all',
   },
   leaseNamespace: {
     ...leaseNamespaceOption,
-    summary: 'namespace of the Lease by which one of several processes leads',
+    summary: 'namespace of the Lease that elects the leader',
     aliases: [{ name: 'leader-elect-resource-namespace' }],
   },
   leaseName: {
@@ -46,7 +46,7 @@ export const gridsDefinitions: Definitions<GridsOptions, Group> = {
   },
   identity: {
     ...leaderIdentityOption,
-    summary: "how this process calls itself in the Lease and in Events; none is the machine's name",
+    summary: "name of this process in the Lease and in Events; none: the machine's name",
   },
   statusAddress: { ...statusAddressOption, default: '127.0.0.1:51008' },
   logLevel: logLevelOption,
@@ -61,7 +61,7 @@ const groups: Readonly<Record<Group, string>> = {
   Log: 'What is logged',
 }
 
-const FLOW = '--writes-at-once bounds writes, and the apiserver sets the pace'
+const FLOW = '--writes-at-once limits writes, and the apiserver limits clients itself'
 const LEASE = 'there is always a Lease, and its times are fixed'
 
 /** The options of the grids' controller. */
@@ -76,7 +76,7 @@ export const gridsOptionSet: OptionSet = {
     'kube-qps': FLOW,
     'kube-burst': FLOW,
     worker: FLOW,
-    'sync-period': 'what changes is seen when it changes; nothing is looked at for the time alone',
+    'sync-period': 'changes are watched, and there is no periodic resync',
     'feature-gates': 'there are none',
     'leader-elect': LEASE,
     'leader-elect-lease-duration': LEASE,

@@ -197,7 +197,7 @@ export class Batch {
     return { signal, guard: () => guard() ?? this.#unitTrouble(operation) }
   }
 
-  /** A unit that has nodes again keeps its children, and one that is gone gets none. */
+  /** A unit that has nodes again keeps its children, and one that is gone gets no new ones. */
   #unitTrouble(operation: Operation): string | undefined {
     if (operation.kind === 'mark') return undefined
     const unit = unitOf(operation)

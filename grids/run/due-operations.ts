@@ -27,8 +27,8 @@ const promiseTrouble = (
 }
 
 /**
- * Leave out what another grid's child has the name of, what failed a moment ago, and the children of units that have not
- * been gone for long enough.
+ * Leave out operations whose name belongs to another grid's child, operations that failed a moment ago, and deletions for
+ * units that have not been gone for long enough.
  * @param promised names of other grids' children
  */
 export const dueOperations = (

@@ -157,7 +157,7 @@ export class Executor {
           { body: nothing, isForced: true, fieldManager: MANAGER, guard },
           signal,
         )
-      return { kind: 'refused', reason: 'NameTaken', message: `${other} has made it` }
+      return { kind: 'refused', reason: 'NameTaken', message: `${other} has created it` }
     }
     return done(isDryRun === true ? undefined : answer.resourceVersion)
   }

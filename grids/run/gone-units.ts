@@ -4,15 +4,15 @@ import type { Decision } from '../model/decide.js'
 
 /** How long this process watches a unit that it sees gone for the first time, whatever is noted on its children. */
 const WATCHED_MS = 60_000
-/** Units that went within this time of each other count as gone at once. */
+/** Units that disappeared within this time of each other count as gone at the same time. */
 const AT_ONCE_MS = 3_600_000
 
 type Gone = Pick<Decision, 'gone' | 'hold' | 'agreed'>
 
 /**
- * The units of a grid that this process itself has seen go. Times noted on children are not enough: they may be from another
- * clock, or from before a period in which no process watched. After a hold that ended without a confirmation the grace period
- * starts again, since nodes come back one after the other.
+ * The units of a grid that this process itself has seen disappear. Times noted on children are not enough: they may be from
+ * another clock, or from before a period in which no process watched. After a hold that ended without a confirmation, the
+ * grace period starts again, since nodes come back one after the other.
  */
 export class GoneUnits {
   readonly #clock: Clock

@@ -105,7 +105,7 @@ export class GridEvents {
     const { units, total, token } = hold
     this.#once(record, memory, {
       ...{ type: 'Warning', reason: 'Held', action: 'Delete' },
-      note: `${units.length} of ${total} units have no node, so nothing is deleted: ${listed(units, MOST_NAMES)}; to let them go set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
+      note: `${units.length} of ${total} units have no node, so nothing is deleted: ${listed(units, MOST_NAMES)}; to delete their children, set the annotation ${CONFIRM_ANNOTATION}: "${token}"`,
     })
   }
 

@@ -20,12 +20,12 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
     gauge('build_info', 'Always 1; the labels say what runs', [1, { version: view.version }]),
     gauge('leading', '1 while this process leads', [bit(leader.isLeading)]),
     gauge('grids', 'Grids that are known', [grids.known]),
-    gauge('held', 'Grids of which nothing is deleted until somebody confirms it', [grids.held]),
-    gauge('invalid', 'Grids that cannot be understood', [grids.invalid]),
+    gauge('held', 'Grids whose deletions wait for a confirmation', [grids.held]),
+    gauge('invalid', 'Grids that are invalid', [grids.invalid]),
     gauge('failed_units', 'Units and Services that are not as wanted', [grids.failedUnits]),
     gauge('queue_depth', 'Grids in the queue', ...countsBy('state', { ...queue })),
     counter('writes', 'Writes of children', ...countsByPair(['kind', 'result'], counts.writes)),
-    counter('drift', 'Applies, by why they were needed', ...countsBy('cause', counts.drift)),
+    counter('drift', 'Applies, by cause', ...countsBy('cause', counts.drift)),
     counter('status_writes', 'Writes of status', ...countsBy('result', counts.statuses)),
     counter('reconciles', 'Reconciliations of grids', ...countsBy('result', counts.reconciles)),
     histogram(
@@ -33,11 +33,7 @@ const metricsOf = (view: GridsStatusView): readonly Metric[] => {
       'How long reconciliations of grids took',
       view.reconcileSeconds,
     ),
-    gauge(
-      'objects',
-      'Objects that are held',
-      ...samplesBy('resource', tables, table => table.objects),
-    ),
+    gauge('objects', 'Objects in memory', ...samplesBy('resource', tables, table => table.objects)),
     gauge(
       'stale',
       '1 while the watch of a resource does not run',

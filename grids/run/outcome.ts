@@ -48,7 +48,7 @@ const statusOutcome = (error: KubeStatusError): Outcome => {
     return {
       kind: 'refused',
       reason: 'NameTaken',
-      message: `somebody else has made it: ${message}`,
+      message: `somebody else has created it: ${message}`,
       status,
     }
   if (status === 409) return { kind: 'stale', message }

@@ -157,6 +157,6 @@ class GridsControllerProgram implements GridsProgram {
   }
 }
 
-/** With the real API on the real network. Nothing runs before `start` or `once`. */
+/** The controller with the real API and network. Nothing runs before `start` or `once`. */
 export const makeProgram = (options: GridsOptions, seams: ProgramSeams): GridsProgram =>
   new GridsControllerProgram(options, seams)

@@ -120,7 +120,7 @@ export class Reconciler {
     const memory = this.#memoryOf(record)
     const pass = { record, memory, signal, guard: this.#guardOf(record) }
     const { reading } = record
-    // What is known may be of another store.
+    // The tables may be from another store.
     if (this.#seams.client.storeTrouble() !== undefined) return { kind: 'done', againMs: DOUBT_MS }
     if (!reading.ok) return this.#invalid(pass, reading.trouble)
     if (!memory.isSettled((kind, version) => tables.hasReached(kind, version)))
@@ -228,7 +228,9 @@ export class Reconciler {
     const { guard, tables } = this.#seams
     return () =>
       guard() ??
-      (tables.grid(key)?.revision === revision ? undefined : 'the grid is another one by now')
+      (tables.grid(key)?.revision === revision
+        ? undefined
+        : 'the grid has changed since the decision')
   }
 }
 

@@ -7,10 +7,10 @@ import type { StatusResult } from './status-writer.js'
 
 /** Wait before the next look while the watch has not reported our own writes yet. */
 export const SEEN_MS = 100
-/** How soon to look again whether the apiserver's store is the one that the tables are of. */
+/** How soon to check again whether the tables are from the store that the apiserver has now. */
 export const DOUBT_MS = 1_000
 
-/** What was done about a grid, and what is still to come. */
+/** What was done for a grid, and what is still to be done. */
 interface Done {
   readonly batch: Pick<Batch, 'unavailable' | 'isWithheld' | 'done' | 'stale'>
   readonly written: StatusResult
@@ -24,7 +24,7 @@ interface Done {
   readonly now: number
 }
 
-/** When to look at the grid again, by what became of its status. */
+/** When to look at the grid again, by the outcome of the write of its status. */
 export const resultOfStatus = (result: StatusResult): WorkResult => {
   switch (result.kind) {
     case 'done':
@@ -36,7 +36,7 @@ export const resultOfStatus = (result: StatusResult): WorkResult => {
   }
 }
 
-/** When to look at the grid again: as soon as the first of its reasons asks for. */
+/** When to look at the grid again: at the earliest time for which there is a reason. */
 export const resultOf = (after: Done): WorkResult => {
   const { batch, memory, decision } = after
   const { unavailable } = batch

@@ -229,7 +229,7 @@ t.test('SuperEdge’s flags are honoured, not overwritten by defaults', async t 
     [['kubeletauth', 1_000_000]],
   )
   t.equal(notices.length, 3, 'two klog flags and the replaced timeout are told')
-  t.match(notices.join('\n'), /--kubeletauthplugin: .* stand in for timeout and retrytime/)
+  t.match(notices.join('\n'), /--kubeletauthplugin: .* replace timeout and retrytime/)
   t.equal(
     (await resolve({ flags: ['communicatetimeout=1s'] })).options.exchangeTimeoutMs,
     1_000,

@@ -82,7 +82,7 @@ t.test('explain', async t => {
     code: 0,
     out: 'n1 is kept: the control plane does not hear it, and its peers vouch for it\n  Ready Unknown\n  vouched for 5 s ago\n',
   })
-  t.match((await ask('n2')).out, /^n2 is not kept: .*\n {2}Ready was never told\n/)
+  t.match((await ask('n2')).out, /^n2 is not kept: .*\n {2}Ready was never reported\n/)
   t.match((await ask('n9')).out, 'n9 is not kept: there is no Node of this name\n')
   t.match(JSON.parse((await ask('n1 -o json')).out), { name: 'n1', isKept: true })
   const nobody = await run('admission explain --admission http://127.0.0.1:1 n1')

@@ -210,7 +210,7 @@ t.test('zones, nodes and explain from the API alone', async t => {
   t.match(partly.out, /^! Leases cannot be read, so none is shown: .*this user may not$/m)
   t.match(
     partly.out,
-    /^! the ConfigMaps of edge-system cannot be used, so zones are those of the label/m,
+    /^! the ConfigMaps of edge-system cannot be used, so zones are taken from the label/m,
   )
   t.match(partly.out, /^a +a1 +healthy .* –$/m)
   const nothing = await refusing(t, bed.api.url, () => true)
@@ -297,7 +297,7 @@ t.test('whose word a Lease is, and who left a mark without a condition', t => {
   t.match(text(0), /^lease +renewed 3 s ago, by its kubelet: its cloud link works$/m)
   t.match(text(1), /^lease +renewed 3 s ago, by its peers, in its place$/m)
   t.match(text(2), /^lease +renewed 90 s ago, expired$/m)
-  t.match(text(0), /^kubelet +never said anything$/m)
+  t.match(text(0), /^kubelet +has never reported$/m)
   t.match(zones, [{ name: '', nodes: 3, isUnheard: false }], 'no zone is configured: all are one')
   t.end()
 })

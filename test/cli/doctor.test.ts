@@ -71,7 +71,7 @@ const ROWS: readonly Row[] = [
   ['no key: the roster is not to blame', { agent: yes(keyless) }, 'roster', 'ok', /^5 members, as/],
   ['no key: members are counted', { agent: yes(keyless), members: yes(NAMES.slice(1)) }, 'roster', 'fail', /counts 5 members, and the Nodes name node-2, /], // prettier-ignore
   ['no key, and nobody says why', { agent: yes(keyless) }, 'key', 'fail', /^no usable key, so nothing is judged$/], // prettier-ignore
-  ['peers refuse the key', { agent: yes(foreign) }, 'key', 'fail', /key set 1a2b3c4d is shared by 1 of 5 members, and signatures are refused: not by node-2, node-3, node-4, node-5/], // prettier-ignore
+  ['peers refuse the key', { agent: yes(foreign) }, 'key', 'fail', /key set 1a2b3c4d is shared by 1 of 5 members, and signatures are refused; not shared by node-2, node-3, node-4, node-5/], // prettier-ignore
   ['a full disk', status({}, { disk: { path: '/state', trouble: 'heartbeat: ENOSPC' } }), 'disk', 'fail', /^\/state cannot keep heartbeat: ENOSPC; votes go on/], // prettier-ignore
   ['no apiserver', { api: no('ETIMEDOUT') }, 'apiserver', 'fail', /ETIMEDOUT; the agent says: cloud link up/], // prettier-ignore
   ['a clock that is wrong', { api: yes({ aheadMs: -31_000 }) }, 'clock', 'fail', /31 s behind/],

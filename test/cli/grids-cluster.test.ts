@@ -99,9 +99,9 @@ t.test('grids of a cluster: plan, --once, explain', async t => {
   await stage.make(serviceGrid('other'))
   const refused = await run('grids explain other -n shop')
   t.equal(refused.code, 1)
-  t.match(refused.out, /\(all\) +Service other-svc +not seen as ours +NameTaken: /)
+  t.match(refused.out, /\(all\) +Service other-svc +not recognized as ours +NameTaken: /)
   const again = await run(`grids --once --kubeconfig ${kubeconfig} --log-level error`)
-  t.strictSame([again.code, again.out], [1, 'ServiceGrid shop/other is not as it wants\n'])
+  t.strictSame([again.code, again.out], [1, 'ServiceGrid shop/other is not as wanted\n'])
 
   await stage.make(deploymentGrid('bad', { template: { ...template(), selector: {} } }))
   const bad = await run('grids plan bad -n shop')
@@ -111,7 +111,7 @@ t.test('grids of a cluster: plan, --once, explain', async t => {
   const readOnly = await withoutWrites(t, api.url)
   const compared = await run(`grids plan dg/web -n shop --master-url ${readOnly}`)
   t.equal(compared.code, 3)
-  t.match(compared.out, /\nnot checked by the apiserver, compared here alone: .*may not\n/)
+  t.match(compared.out, /\nnot checked by the apiserver, only compared here: .*may not\n/)
   t.match(compared.out, /Deployment web-north: update/)
 
   const rows: [line: string, message: RegExp][] = [

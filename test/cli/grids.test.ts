@@ -88,7 +88,7 @@ t.test('an invalid grid stops no valid one', async t => {
   const lines = err.trimEnd().split('\n')
   t.match(lines, [
     /^edge-health: grids\.yaml, document 1: DeploymentGrid default\/bad: spec\.gridUniqKey must be the key of a node label, got "bad key!"$/,
-    /^edge-health: grids\.yaml, document 3: ConfigMap default\/c is no grid, passed over$/,
+    /^edge-health: grids\.yaml, document 3: ConfigMap default\/c is not a grid and is ignored$/,
     /^edge-health: grids\.yaml, document 5 must be YAML: /,
     /^edge-health: grids\.yaml, document \d: DeploymentGrid default\/web must be given once$/,
     /^edge-health: DeploymentGrid default\/half, unit north: TemplateMissing: template "gone" is not in spec\.templatePool; there are default$/,

@@ -179,7 +179,7 @@ t.test('explain says what became of each endpoint, and why', async t => {
   t.match(out, /^endpoints of its slices: 2 of 3 shown$/m)
   t.match(
     out,
-    /^10\.0\.0\.2 +b +default\/web-1 +left out: its node is dead, by this node's agent$/m,
+    /^10\.0\.0\.2 +b +default\/web-1 +left out: its node is dead, according to this node's agent$/m,
   )
   t.match(out, /^10\.0\.0\.3 +– +default\/web-1 +kept-new$/m, 'a reason of another version')
   t.notMatch(out, /Endpoints object/, 'nothing is said of what is not there')

@@ -48,6 +48,6 @@ t.test('a reader that goes is no error, a full disk is', { skip: !existsSync('/d
   t.teardown(() => closeSync(full))
   const { status, stderr } = spawnSync(process.execPath, [script, 'man'], { encoding: 'utf8', stdio: ['ignore', full, 'pipe'] }) // prettier-ignore
   t.equal(status, 1)
-  t.match(stderr, /^edge-health: what was to be printed cannot be written: ENOSPC/)
+  t.match(stderr, /^edge-health: the output cannot be written: ENOSPC/)
   t.end()
 })

@@ -141,7 +141,10 @@ t.test("kube-proxy's view of a zone of three", async t => {
     t.equal(await shown(), 'edge-1,edge-2,edge-3')
     t.match(await get(`${base}/api/v1/nodes/edge-2`), { status: 200, text: /"name":"edge-2"/ })
     t.match(await get(`${base}/apis/networking.k8s.io/v1/servicecidrs`), { status: 404 })
-    t.match(wrapper.err(), /--kube-qps is accepted for SuperEdge's sake and does nothing/)
+    t.match(
+      wrapper.err(),
+      /--kube-qps is accepted for compatibility with SuperEdge and does nothing/,
+    )
     t.match(await get(`${base}/version`), { status: 200, text: /gitVersion/ })
     const passed = api.requests.filter(({ path }) => path.startsWith('/version'))
     t.not(passed.at(-1)?.client, client, 'without our credentials')

@@ -45,7 +45,8 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Listening',
     kind: boolean,
     default: 'true',
-    summary: 'plain HTTP; false is TLS, and clients must show a certificate of --ca-file',
+    summary:
+      'true: plain HTTP; false: TLS, and clients must show a certificate that --ca-file signed',
     relation: 'false needs --ca-file, --cert-file and --key-file',
   },
   caFile: {
@@ -53,7 +54,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Listening',
     kind: optional(path),
     default: '',
-    summary: 'authority of client certificates',
+    summary: 'CA that signs client certificates, PEM',
     relation: 'with --insecure=false only',
   },
   certFile: {
@@ -61,7 +62,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Listening',
     kind: optional(path),
     default: '',
-    summary: 'own certificate',
+    summary: "the wrapper's own certificate, PEM",
     relation: 'with --insecure=false only',
   },
   keyFile: {
@@ -69,7 +70,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Listening',
     kind: optional(path),
     default: '',
-    summary: 'key of the own certificate',
+    summary: 'key of the certificate in --cert-file, PEM',
     relation: 'with --insecure=false only',
   },
   statusAddress: {
@@ -83,7 +84,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     kind: integer(100, 1_000_000),
     default: '8192',
     summary:
-      'changes of a resource that are remembered; a watch that is further behind is ended with 410, and its client lists again',
+      'how many changes of a resource are remembered; a watch that falls further behind ends with 410, and its client lists again',
   },
   kubeconfig: kubeconfigOption,
   masterUrl: masterUrlOption,
@@ -109,7 +110,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     kind: autonomy,
     default: autonomy.format(AUTONOMY),
     summary:
-      "whether endpoints of dead nodes are left out, and where the agent is asked; interval (in seconds) is for SuperEdge's agents, ours pushes",
+      "whether endpoints of dead nodes are left out, and where the agent is asked; interval is how often SuperEdge's agents are polled, in seconds; ours push",
   },
   healthLimitMs: {
     flag: 'health-limit',
@@ -124,7 +125,8 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Offline',
     kind: duration('0ms', '1m'),
     default: '3s',
-    summary: 'how long a start waits for the apiserver before it serves the lists on disk',
+    summary:
+      'how long the wrapper waits for the apiserver at its start before it serves the lists on disk',
   },
   savePeriodMs: {
     flag: 'save-period',

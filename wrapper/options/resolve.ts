@@ -38,7 +38,7 @@ const noticesOf = ({ values: o, origin }: Resolved<WrapperOptions>): readonly st
   ...(isLoopback(o.statusAddress.host)
     ? []
     : [
-        `--status-address ${o.statusAddress.host} is not loopback: whoever reaches it reads /status`,
+        `--status-address ${o.statusAddress.host} is not loopback: anybody who reaches it can read /status`,
       ]),
 ]
 

@@ -46,7 +46,7 @@ export interface WrapperOptions {
    */
   readonly healthLimitMs: number
   /**
-   * How long a start waits for the apiserver before it serves the lists on disk.
+   * How long the wrapper waits for the apiserver at its start before it serves the lists on disk.
    * @default 3_000
    */
   readonly bootWaitMs: number

@@ -130,7 +130,7 @@ export class Proxy {
     const { asked, response } = passing
     // Events stay in order: later ones are queued behind earlier ones.
     if (asked.isEvent && this.events.length > 0) {
-      this.#queue(passing, 'others are waiting already')
+      this.#queue(passing, 'other Events are already queued')
       return
     }
     try {

@@ -43,20 +43,20 @@ export interface OpenCall {
 }
 
 const CONNECT_MS = 5_000
-/** Of what is passed on, which may be a watch: client-go asks a silent server as soon itself. */
+/** TCP keepalive probes a silent connection, which may carry a watch, after this time; client-go pings after the same time. */
 const KEEPALIVE_MS = 30_000
 /**
- * After so much silence the connection may be dead: a kept one is given up; with a new one, the apiserver must
- * accept another connection.
+ * After this much silence the connection may be dead. A kept connection is given up; a new one is kept only if the apiserver
+ * accepts another connection.
  */
 const SILENT_MS = 5_000
 /** An idle connection is closed after this time, before a middlebox drops it. */
 const IDLE_MS = 30_000
 const MAX_FREE = 16
-/** Of all headers of a response together. */
+/** Limit of all headers of a response together. */
 const MAX_HEADER_BYTES = 64 << 10
 
-/** A kept connection said nothing. */
+/** Nothing arrived on a kept connection. */
 class SilentError extends Error {}
 
 interface Agents {
@@ -177,7 +177,7 @@ export class UpstreamPool {
         dropIdle(this.#agents!.kept)
         request.destroy(new SilentError('a kept connection is silent'))
       } else if (!(await this.#isThere()))
-        request.destroy(new Error('it takes no new connection, and is silent'))
+        request.destroy(new Error('it is silent and accepts no new connection'))
       else if (!hasAnswered) listen()
     }
     onConnected(request, socket => {

@@ -187,7 +187,7 @@ export const putVersionBack = (
 }
 
 /**
- * In the answer to a dry run that does not change the object, put the version that reads return: otherwise
+ * Put the version that reads return into the answer to a dry run that does not change the object: otherwise
  * `kubectl diff` would show a difference for each object.
  */
 export const showVersion = (body: Buffer, type: string, record: Stored | undefined): Buffer => {

@@ -27,7 +27,7 @@ const resourceMetrics = ({ resources }: WrapperStatusView): readonly Metric[] =>
     gauge('objects', 'Objects in the cache', ...perResource(view => view.objects)),
     gauge(
       'stale',
-      '1 while the apiserver cannot be asked about the resource and what is served may be old',
+      '1 while the apiserver cannot be asked about the resource, so what is served may be old',
       ...perResource(view => bit(view.isStale)),
     ),
     gauge(
@@ -67,7 +67,7 @@ const requestMetrics = (view: WrapperStatusView): readonly Metric[] => {
 const healthMetrics = ({ health }: WrapperStatusView): readonly Metric[] => [
   gauge(
     'health_state',
-    'How the health of nodes is known',
+    '1 for the present state of the health feed',
     ...stateSamples(HEALTH_STATES, health.state),
   ),
   gauge('health_nodes', 'Nodes whose health is known', [health.nodes]),
@@ -80,9 +80,11 @@ export const wrapperMetricsText = (view: WrapperStatusView): string =>
   metricsText([
     gauge('build_info', 'Always 1; the label says what runs', [1, { version: view.version }]),
     gauge('ready', '1 when every resource can be served', [bit(view.ready.isReady)]),
-    gauge('own_node_missing', '1 while the cluster has no Node of the own name', [
-      bit(view.nodeTrouble !== null),
-    ]),
+    gauge(
+      'own_node_missing',
+      '1 while the cluster has no Node of the name that this wrapper was given',
+      [bit(view.nodeTrouble !== null)],
+    ),
     ...resourceMetrics(view),
     ...requestMetrics(view),
     ...healthMetrics(view),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `/status` and `/explain`: what `edge-health wrapper status` and `explain` read. Instants are ISO 8601 of
-// the wrapper's wall clock, lengths of time are seconds; null says that there is nothing to tell.
+// the wrapper's wall clock, lengths of time are seconds; null means no value.
 
 /** One resource that is served. */
 export interface ResourceView {
@@ -8,7 +8,7 @@ export interface ResourceView {
   /** `none`: not known yet; `absent`: the apiserver does not have it; `disk`: from before this start. */
   readonly source: 'none' | 'absent' | 'disk' | 'api'
   readonly objects: number
-  /** The apiserver cannot be asked about it now: what is served may be old. */
+  /** The apiserver cannot be asked about it now, so what is served may be old. */
   readonly isStale: boolean
   /** Time since the apiserver last answered or sent an event; for a list from disk, since it was written. */
   readonly ageSeconds: number | null

@@ -103,7 +103,7 @@ export class PrunedTable {
     this.#judge(services, pending)
   }
 
-  /** Judge services again after a change of what decides about them. */
+  /** Judge services again after a change that affects them. */
   judge(services: Iterable<string>): void {
     if (this.#isJudging) this.#judge(services, new Map())
   }

@@ -6,14 +6,14 @@ import type { Resource } from './resources.js'
 import type { Table } from './table.js'
 import { ENDPOINTS, SLICES } from './views.js'
 
-/** Each endpoint of a service and why it is shown or not. */
+/** Each endpoint of a service, and why it is served or not. */
 export interface ExplainedService {
   readonly rule: ServiceRule | undefined
   readonly slices: readonly Explained[]
   readonly endpoints: readonly Explained[]
 }
 
-/** The same endpoints in both forms that the API has of them: a change of what decides about a service goes to both. */
+/** Slices and Endpoints, the API's two forms of the same endpoints. A change that affects a service is passed to both. */
 export class PrunedTables {
   readonly endpointslices: PrunedTable
   readonly endpoints: PrunedTable
@@ -40,7 +40,7 @@ export class PrunedTables {
     for (const pruned of this.#both) pruned.judge(all)
   }
 
-  /** Judge the services again that have endpoints on these nodes. @param isMeant whether that concerns the service */
+  /** Judge services with endpoints on these nodes again. @param isMeant whether the change affects the service */
   judgeOn(nodes: ReadonlySet<string>, isMeant: (service: string) => boolean): void {
     for (const pruned of this.#both) {
       const services = new Set<string>()
@@ -51,7 +51,7 @@ export class PrunedTables {
     }
   }
 
-  /** Begin to serve the tables of which a complete list has arrived. */
+  /** Begin to serve each table whose complete list has arrived. */
   begin(hasArrived: (resource: Resource) => boolean): void {
     for (const pruned of this.#both) {
       const { state, row } = pruned.table

@@ -9,7 +9,7 @@ export interface Health {
   readonly isFresh: boolean
 }
 
-/** What decisions about endpoints depend on beside the endpoints: as it is at the time of each decision. */
+/** What decisions about endpoints depend on, apart from the endpoints themselves, as of the time of each decision. */
 export const surroundingsOf = (
   { self, keysMode }: Pick<Surroundings, 'self' | 'keysMode'>,
   health: Health,

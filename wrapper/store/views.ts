@@ -31,7 +31,7 @@ export interface EndpointKind {
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
 
-/** A function of its own, so that its long-lived result references the ranges alone and not all endpoints. */
+/** A separate function, so that its long-lived result references only the ranges and not all endpoints. */
 const rangesOf = (
   endpoints: readonly EndpointView[],
   places: readonly number[],

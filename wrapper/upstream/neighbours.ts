@@ -32,7 +32,7 @@ const WATCH: WatchOptions = {
 const POLL_MS = 120_000
 
 interface NeighbourhoodSeams extends NodeRowsSeams {
-  /** How far Nodes are known, for whatever label they were listed. */
+  /** The newest known version of Nodes, from lists for any label. */
   readonly known: KnownVersion
 }
 

@@ -35,7 +35,7 @@ export const addressesIn = (row: unknown): readonly string[] => {
   return isIP(address) === 0 ? [] : [address]
 }
 
-/** The query for the rows that a selector chooses; all of them without one. */
+/** The query for the rows that match a selector, or for all rows without one. */
 export const rowsQuery = (labelSelector?: string): Readonly<Record<string, string>> => ({
   includeObject: 'None',
   ...(labelSelector === undefined ? {} : { labelSelector }),
@@ -49,7 +49,7 @@ export interface Poll {
   readonly everyMs: number
   /** Whether the first list is due at once. */
   readonly isUrgent: boolean
-  /** How far Nodes are known, shared with others who list them. */
+  /** The newest known version of Nodes, shared by all that list them. */
   readonly known?: KnownVersion
 }
 
@@ -57,8 +57,8 @@ const ANSWER_MS = 30_000
 const FIRST_RETRY_MS = 1_000
 
 /**
- * Lists rows of Nodes from the apiserver's watch cache at an interval until stopped, none older than what is known; after a
- * failure sooner, with growing waits.
+ * Lists rows of Nodes from the apiserver's watch cache at an interval until stopped. No list is older than the newest known
+ * version. After a failure it retries sooner, with growing waits.
  */
 export class NodeRowsPoll {
   readonly #poll: Poll

@@ -9,8 +9,8 @@ export interface EndpointView extends Range {
   /** Its first address, decoded on each read; for people, not for decisions. */
   readonly address: string
   /**
-   * The ports that it serves, by name and protocol: `http TCP`. Never empty: an empty text stands for what lists none.
-   * All endpoints that are listed together share one array.
+   * The ports that it serves, by name and protocol: `http TCP`. Never empty: an endpoint without ports has one
+   * empty text. All endpoints that are listed together share one array.
    */
   readonly ports: readonly string[]
   /** Whether a proxy would send traffic to it: it is ready, or still serving while it terminates. */
@@ -24,7 +24,7 @@ export interface EndpointShape {
   /** The map of topology labels, which named the node before `nodeName` did; 0 when the message has none. */
   readonly topology: number
   /**
-   * Field number of the message with `ready`, `serving` and `terminating`; 0 where the list that has the endpoint tells.
+   * Field number of the message with `ready`, `serving` and `terminating`; 0 where the endpoint's list says whether it is ready.
    */
   readonly conditions: number
 }
@@ -34,7 +34,7 @@ const READY = 1
 const SERVING = 2
 const TERMINATING = 3
 
-/** As kube-proxy reads it: unset means ready, serving and not terminating; its last resort is what serves to the end. */
+/** As kube-proxy reads it: unset means ready, serving and not terminating; it falls back on endpoints that still serve. */
 const readUsable = (conditions: Fields): boolean => {
   let isReady = true
   let isServing = true

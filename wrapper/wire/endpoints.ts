@@ -28,7 +28,7 @@ const readSubset = (subset: Fields): EndpointView[] => {
   return found
 }
 
-/** Read what pruning asks of an Endpoints object. @throws WireError */
+/** Read what pruning needs of an Endpoints object. @throws WireError */
 export const readEndpoints = (raw: Uint8Array): EndpointsView => {
   const endpoints: EndpointView[] = []
   const fields = new Fields(raw)
@@ -37,7 +37,7 @@ export const readEndpoints = (raw: Uint8Array): EndpointsView => {
 }
 
 /**
- * The object without the addresses that `keep` refuses; the very same buffer when it refuses none. `index` counts as
+ * The object without the addresses that `keep` rejects; the same buffer when it rejects none. `index` counts addresses as
  * `readEndpoints` does. A subset that loses all its addresses stays, with its ports. @throws WireError
  */
 export const pruneEndpoints = (

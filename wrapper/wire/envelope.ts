@@ -44,10 +44,10 @@ const ITEM = 2
 const typeMeta = (apiVersion: string, kind: string): Uint8Array =>
   new Sink(64).text(1, apiVersion).text(2, kind).take()
 
-/** What follows the object: Go writes both texts, empty as they are. */
+/** The bytes after the object: Go writes both strings although they are empty. */
 const TAIL = new Sink(4).bytes(CONTENT_ENCODING, EMPTY).bytes(CONTENT_TYPE, EMPTY).take()
 
-/** Writes a whole `k8s\0` body around one object; its length is known before. */
+/** Writes a whole `k8s\0` body around one object; its size is known beforehand. */
 export interface BodyWriter {
   readonly size: number
   readonly write: (sink: Sink) => Sink
@@ -123,13 +123,13 @@ const itemSize = ({ length }: Uint8Array): number => 1 + varintSize(length) + le
 
 /**
  * The whole `k8s\0` body of a list, in pieces: small ones of our own, and the items themselves, uncopied. The items are
- * gone through twice, first for their sizes, so that they need not all be there at once.
+ * iterated twice, first for their sizes, so that they need not all be in memory at once.
  */
 export function* listChunks(
   head: ListChunkHead,
   items: Iterable<Uint8Array>,
 ): Generator<Uint8Array, void, undefined> {
-  // The length of the whole stands in front of the first item.
+  // The total length precedes the first item.
   const meta = listMeta(head)
   let size = itemSize(meta)
   for (const item of items) size += itemSize(item)

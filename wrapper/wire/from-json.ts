@@ -117,7 +117,7 @@ const writeMap = (target: Target, value: unknown): void => {
     })
 }
 
-/** The JSON form of zero values of fields that protobuf always has. */
+/** The zero values, in their JSON form, of fields that protobuf always contains. */
 const ZEROS: Readonly<Record<Simple, unknown>> = {
   string: '',
   bool: false,

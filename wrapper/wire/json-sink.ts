@@ -68,7 +68,7 @@ export class JsonSink extends Growing {
     return this
   }
 
-  /** UTF-8 text, between quotes. What is no UTF-8 becomes U+FFFD, as in Go. */
+  /** UTF-8 text, between quotes. Invalid UTF-8 becomes U+FFFD, as in Go. */
   text(raw: Buffer, { start, end }: Range): this {
     this.#comma()
     if (!this.#plain(raw, start, end))
@@ -84,7 +84,7 @@ export class JsonSink extends Growing {
     return this
   }
 
-  /** Where it stands, for `back`. */
+  /** The present position, for `back`. */
   get mark(): Mark {
     return { used: this.used, isFirst: this.#isFirst }
   }

@@ -14,8 +14,8 @@ const isKnown = (message: Message, fields: Fields): boolean => {
 }
 
 /**
- * Whether JSON holds all of an object: a newer apiserver may know fields that our table does not, and those are left out
- * of it. @throws WireError
+ * Whether an object's JSON is complete: a newer apiserver may know fields that our table does not, and JSON lacks
+ * those. @throws WireError
  */
 export const hasOnlyKnownFields = (shape: Shape, raw: Uint8Array): boolean =>
   isKnown(messageOf(shape), new Fields(raw))

@@ -21,7 +21,7 @@ const metadataOf = (raw: Uint8Array): Uint8Array => {
 const writeSubset = (sink: Sink, { address, port }: LocalTarget): void => {
   sink.message(2, subset =>
     subset
-      // An EndpointAddress: Go writes the hostname though it is empty.
+      // An EndpointAddress: Go writes the hostname although it is empty.
       .message(1, entry => entry.text(1, address).text(3, ''))
       .message(3, entry => entry.text(1, 'https').number(2, port).text(3, 'TCP')),
   )

@@ -14,7 +14,7 @@ export interface Meta {
   readonly annotations: ReadonlyMap<string, string>
 }
 
-/** Every kind that has metadata has it here, lists too. */
+/** The field number of the metadata, in every kind that has it, lists too. */
 const METADATA = 1
 const VERSION = 6
 const LABELS = 11
@@ -83,7 +83,7 @@ interface VersionPlace extends Range {
   readonly within: Range
 }
 
-/** Where the version stands in the metadata, or where it belongs: fields are in order. */
+/** The place of the version in the metadata, or where it would have to be inserted: fields are in order. */
 const placeOfVersion = (metadata: Fields): VersionPlace => {
   const inside = metadata.inside()
   let place: Range | undefined

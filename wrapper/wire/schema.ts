@@ -2,16 +2,16 @@
 import type { Kind } from './kinds.js'
 import { SCHEMA_TABLE } from './schema-table.js'
 
-/** What can be turned into JSON and back: the kinds, and the messages around them. */
+/** Messages that can be converted to JSON and back: the kinds, and the messages around them. */
 export type Shape = Kind | 'EndpointSliceV1beta1' | 'Status' | 'ListMeta'
 
 const SCALARS = ['string', 'bool', 'int32', 'int64'] as const
-/** Messages that Go's JSON writes in a form of their own. */
+/** Messages that Go encodes in JSON in a special form. */
 const SPECIALS = ['Time', 'Quantity', 'IntOrString', 'FieldsV1'] as const
 /**
- * What Go does with the zero value. `always`: writes it. `omitempty`: leaves it out of JSON when it is a scalar, a list or
- * a map; structures are written though they are empty. `omitzero`: leaves structures out as well. In protobuf all three
- * are written when they are no list or map. `pointer`: is left out of both when it is nil, and only then.
+ * What Go does with the zero value. `always`: it is written. `omitempty`: it is left out of JSON when it is a scalar, a list
+ * or a map; structures are written even if empty. `omitzero`: structures are left out as well. In protobuf all three are
+ * written unless they are lists or maps. `pointer`: the value is left out of both when it is nil, and only then.
  */
 type Absence = 'always' | 'omitempty' | 'omitzero' | 'pointer'
 
@@ -20,7 +20,7 @@ export type Simple = (typeof SCALARS)[number] | (typeof SPECIALS)[number]
 export interface Field {
   readonly number: number
   readonly name: string
-  /** The name as JSON has it before a value, with quotes and colon. */
+  /** The name as JSON text before a value, with quotes and colon. */
   readonly key: string
   readonly type: Simple | Message
   readonly form: 'one' | 'list' | 'map'
@@ -39,10 +39,10 @@ const SIMPLES: ReadonlySet<string> = new Set([...SCALARS, ...SPECIALS])
 const isSimple = (type: string): type is Simple => SIMPLES.has(type)
 
 const SCALAR_NAMES: ReadonlySet<unknown> = new Set(SCALARS)
-/** Text, numbers and truth values: what `omitempty` leaves out. */
+/** Strings, numbers and booleans, which `omitempty` leaves out. */
 export const isScalar = (type: Field['type']): boolean => SCALAR_NAMES.has(type)
 
-/** Messages that are not complete yet, so that they can speak of each other in any order. */
+/** A message that is not complete yet, so that messages can refer to each other in any order. */
 interface Draft {
   readonly name: string
   readonly fields: Field[]

@@ -14,7 +14,7 @@ const SPEC = 2
 const CLUSTER_IP = 3
 const TYPE = 4
 
-/** Read what pruning and field selectors ask of a Service. @throws WireError */
+/** Read what pruning and field selectors need of a Service. @throws WireError */
 export const readService = (raw: Uint8Array): ServiceView => {
   let clusterIP = ''
   let type = ''

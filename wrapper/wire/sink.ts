@@ -5,7 +5,7 @@ import { Growing } from './growing.js'
 const encoder = new TextEncoder()
 const LOW = 2 ** 32
 
-/** How many bytes a number takes that is neither negative nor beyond 2^53. */
+/** The size in bytes of a varint from 0 to 2^53. */
 export const varintSize = (value: number): number => {
   let size = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++

@@ -19,7 +19,7 @@ const PORT_PROTOCOL = 2
 const ADDRESS_TYPE = 4
 const SHAPE: EndpointShape = { address: 1, node: 6, topology: 5, conditions: 2 }
 
-/** Read what pruning asks of an EndpointSlice (v1; v1beta1 has the same fields). @throws WireError */
+/** Read what pruning needs of an EndpointSlice (v1; v1beta1 has the same fields). @throws WireError */
 export const readSlice = (raw: Uint8Array): SliceView => {
   const endpoints: EndpointView[] = []
   let addressType = ''
@@ -33,7 +33,7 @@ export const readSlice = (raw: Uint8Array): SliceView => {
   return { service: service === '' ? undefined : service, addressType, endpoints }
 }
 
-/** The slice without the endpoints that `keep` refuses; the very same buffer when it refuses none. @throws WireError */
+/** The slice without the endpoints that `keep` rejects; the same buffer when it rejects none. @throws WireError */
 export const pruneSlice = (
   raw: Uint8Array,
   keep: (endpoint: EndpointView, index: number) => boolean,

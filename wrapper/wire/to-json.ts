@@ -91,13 +91,13 @@ const ZEROS: Readonly<Record<Simple, unknown>> = {
 
 const NOTHING = new Uint8Array(0)
 
-/** The value that an absent field stands for. */
+/** Write the zero value, which an absent field stands for. */
 const writeZero = (json: JsonSink, type: Field['type']): void => {
   if (typeof type === 'string') json.value(ZEROS[type])
   else writeObject(json, type, new Fields(NOTHING), '')
 }
 
-/** Whether Go leaves the value out that stands in the bytes. */
+/** Whether Go omits from JSON the value that the bytes contain. */
 const isLeftOut = ({ type, form, absence }: Field, field: Fields): boolean => {
   if (form !== 'one') return false
   if (absence === 'omitzero') return type === 'Time' && readTime(field.inside()) === null
@@ -109,7 +109,7 @@ const isLeftOut = ({ type, form, absence }: Field, field: Fields): boolean => {
   return (type === 'int32' ? field.integer() | 0 : field.integer()) === 0
 }
 
-/** What JSON has for a missing field. */
+/** Write what JSON contains for a missing field. */
 const writeAbsent = (json: JsonSink, field: Field): void => {
   const { key, type, form, absence } = field
   if (absence === 'pointer') return
@@ -135,11 +135,11 @@ const writeEntry = (json: JsonSink, type: Field['type'], entry: Fields): void =>
 interface Piece {
   readonly number: number
   readonly whole: Uint8Array
-  /** Undefined for a number. */
+  /** Undefined when the field is a number. */
   readonly content: Uint8Array | undefined
 }
 
-/** What is given more than once and is no list: of messages the sum counts, of others the last. */
+/** Write a field that is not a list once: repeated messages are merged, of repeated scalars the last one counts. */
 const writeOnce = (sink: Sink, { type }: Field, pieces: readonly Piece[]): void => {
   const last = pieces.at(-1)!
   const parts = pieces.map(({ content }) => content)
@@ -147,7 +147,7 @@ const writeOnce = (sink: Sink, { type }: Field, pieces: readonly Piece[]): void 
   else sink.bytes(last.number, Buffer.concat(parts.filter(part => part !== undefined)))
 }
 
-/** The fields as Go would have written them: in the order of their numbers, each once that is no list. */
+/** The fields as Go would have written them: in the order of their numbers, and fields that are not lists once. */
 const inOrder = (message: Message, fields: Fields): Fields => {
   const all = new Map<number, Piece[]>()
   while (fields.next()) {
@@ -168,9 +168,9 @@ const inOrder = (message: Message, fields: Fields): Fields => {
 
 const BRACKETS = { one: undefined, list: ['[', ']'], map: ['{', '}'] } as const
 
-/** @returns false when the fields are not in the order of their numbers, or one stands twice that is no list */
+/** @returns false when the fields are not in the order of their numbers, or a field that is not a list is repeated */
 const writeFields = (json: JsonSink, message: Message, fields: Fields): boolean => {
-  /** Of the next field of the message that nothing was said of. */
+  /** Place of the first field of the message that has not been handled yet. */
   let next = 0
   let bracket: ']' | '}' | undefined
   const endField = (): void => {
@@ -207,7 +207,7 @@ const writeObject = (json: JsonSink, message: Message, fields: Fields, first: st
   if (first !== '') json.ascii(first)
   const { mark } = json
   if (!writeFields(json, message, fields)) {
-    // Go writes them so; anything else is put in order and read again.
+    // Go writes fields in order, so this is rare: put them in order and write the object again.
     json.back(mark)
     writeFields(json, message, inOrder(message, fields.again()))
   }

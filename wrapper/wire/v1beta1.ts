@@ -4,7 +4,7 @@ import { readPair } from './meta.js'
 import { Sink } from './sink.js'
 
 const ENDPOINT = 2
-// The endpoint of v1, and where v1beta1 differs.
+// Field numbers of an endpoint in v1, and of the one that differs in v1beta1.
 const TOPOLOGY = 5
 const NODE_NAME = 6
 const ZONE = 7
@@ -14,7 +14,7 @@ const HINTS_V1BETA1 = 7
 const HOSTNAME_LABEL = 'kubernetes.io/hostname'
 const ZONE_LABEL = 'topology.kubernetes.io/zone'
 
-/** What stands behind the fields that both versions share. */
+/** The fields that come after those that both versions share. */
 interface Rest {
   readonly topology: Map<string, string>
   node: string | undefined
@@ -48,8 +48,8 @@ const writeEndpoint = (sink: Sink, endpoint: Fields): void => {
 }
 
 /**
- * A `discovery.k8s.io/v1` EndpointSlice as `v1beta1` has it: `topology` carries node and zone, under the labels that
- * nodes have for them, and `zone` has no field of its own. @throws WireError
+ * Convert a `discovery.k8s.io/v1` EndpointSlice to `v1beta1`: `topology` contains node and zone, under the keys of the
+ * node labels for them, and `zone` has no field of its own. @throws WireError
  */
 export const asV1beta1 = (raw: Uint8Array): Uint8Array => {
   const sink = new Sink(raw.length * 2)

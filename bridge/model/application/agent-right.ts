@@ -49,7 +49,7 @@ const OTHER_NODE: readonly Field[] = [...MARKS, ['spec', 'taints']]
 const OTHER_STATUS: readonly Field[] = [...MARKS, ['status', 'conditions']]
 const LEASE: readonly Field[] = [VERSION, ['spec', 'renewTime']]
 
-/** How refusals name a resource: `leases.coordination.k8s.io`. */
+/** A resource's name in refusals: `leases.coordination.k8s.io`. */
 const kindOf = ({ group, resource }: Target): string =>
   group === '' ? resource : `${resource}.${group}`
 
@@ -69,7 +69,7 @@ const conditionTrouble = ({ type, value }: Patch): string | undefined => {
   const isTheirs = items.every(
     item => isMap(item) && (item['type'] === PEER_HEALTH || item['type'] === 'Ready'),
   )
-  return isTheirs ? undefined : `agents report the conditions ${PEER_HEALTH} and Ready alone`
+  return isTheirs ? undefined : `agents report the conditions ${PEER_HEALTH} and Ready only`
 }
 
 const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string | undefined => {
@@ -77,7 +77,7 @@ const nodePatchTrouble = (target: Target, ask: Patch, { node }: Asker): string |
   if (target.name === node)
     return subresource === ''
       ? fieldTrouble(ask, OWN_NODE)
-      : 'nobody reports the status of the own Node but its edge'
+      : 'only the edge itself reports the status of its own Node'
   if (subresource === '') return fieldTrouble(ask, OTHER_NODE)
   return subresource === 'status'
     ? (fieldTrouble(ask, OTHER_STATUS) ?? conditionTrouble(ask))
@@ -91,8 +91,8 @@ const nodeTrouble = (target: Target, ask: Application['ask'], asker: Asker): str
 }
 
 /**
- * The request by which an agent tests whether the cloud answers is passed on too. Where agents have no right to that Lease,
- * the apiserver's refusal is the sign of life.
+ * The request by which an agent tests its cloud link is passed on too. Where agents have no right to that Lease, the
+ * apiserver's refusal is the sign of life.
  */
 const signTrouble = (
   { name }: Target,
@@ -102,7 +102,7 @@ const signTrouble = (
   const { verb } = ask
   const asked = verb === 'create' ? nameIn(ask.body) : name
   const isOwn = asked === `edge-health-${node}` && (verb === 'create' || verb === 'patch')
-  return isOwn ? undefined : 'it is no Lease of its own'
+  return isOwn ? undefined : 'it is not its own Lease'
 }
 
 const leaseTrouble = (
@@ -116,7 +116,7 @@ const leaseTrouble = (
   if (namespace === asker.namespace) return signTrouble(target, ask, asker)
   if (namespace !== NODE_LEASES || !(verb === 'get' || verb === 'patch')) return NOBODY
   if (verb === 'get') return undefined
-  if (name === asker.node) return 'nobody renews the Lease of the own node but its edge'
+  if (name === asker.node) return 'only the edge itself renews the Lease of its own node'
   return fieldTrouble(ask, LEASE)
 }
 
@@ -146,12 +146,12 @@ const eventTrouble = (
   const { regarding, reportingController, reportingInstance } = ask.body
   if (!isMap(regarding) || regarding['kind'] !== 'Node') return 'it must be about a Node'
   const isOwn = reportingController === AGENT && reportingInstance === node.slice(0, MAX_INSTANCE)
-  if (!isOwn) return 'it must be in the name of its own agent'
+  if (!isOwn) return 'it must be reported by its own agent'
   const { metadata } = ask.body
   const field =
     strangerIn(ask.body, EVENT_FIELDS) ??
     (isMap(metadata) ? strangerIn(metadata, EVENT_METADATA) : undefined)
-  return field === undefined ? undefined : `agents say no ${field.slice(0, 40)} in Events`
+  return field === undefined ? undefined : `agents do not set ${field.slice(0, 40)} in Events`
 }
 
 type Check = (target: Target, ask: Application['ask'], asker: Asker) => string | undefined

@@ -32,7 +32,7 @@ export const isOwnLabel = (key: string): boolean => {
   return !isKubernetesKey(prefix) || OWN_LABELS.has(key) || isOwnPrefix
 }
 
-/** Whether a node may set this annotation on itself; those in which its peers report are theirs. */
+/** Whether a node may set this annotation on itself; only its peers may set those in which they report. */
 export const isOwnAnnotation = (key: string): boolean =>
   key !== UNHEALTHY_ANNOTATION && !key.startsWith(OWN_PREFIX)
 
@@ -40,8 +40,8 @@ export const isOwnAnnotation = (key: string): boolean =>
 const isDirective = (key: string): boolean => key.startsWith('$')
 
 /**
- * Why these labels or annotations may not be merged into a Node's. `null` for the whole map would remove all of them, and a
- * directive such as `$patch` those of others.
+ * Why these labels or annotations may not be merged into a Node's. `null` for the whole map would remove all of them; a
+ * directive such as `$patch` could remove those of others.
  */
 const textsTrouble = (
   metadata: JsonMap,
@@ -82,7 +82,7 @@ const conditionTrouble = (status: JsonMap): string | undefined => {
   if (!Array.isArray(conditions)) return 'its conditions must be a list'
   const items: readonly unknown[] = conditions
   if (items.some(item => isMap(item) && item['type'] === PEER_HEALTH))
-    return `condition ${PEER_HEALTH} is what its peers say`
+    return `only its peers set condition ${PEER_HEALTH}`
   return items.some(isOfWholeList) ? 'its conditions must not be replaced as a whole' : undefined
 }
 

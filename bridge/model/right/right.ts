@@ -86,7 +86,7 @@ const ownPod = (question: Question, locations: LocationCache, check: PodCheck): 
 const mirrorTrouble = ({ resource, content }: Question): string | undefined => {
   const { namespace, name } = metadataOf(content)
   const spec = isMap(content['spec']) ? content['spec'] : {}
-  if (!isMirrorPod(content)) return 'only a mirror of a pod of its own files'
+  if (!isMirrorPod(content)) return 'it may create only mirrors of its own static pods'
   if (namespace !== resource.namespace || name !== resource.name) return 'the pod has another name'
   if (spec['nodeName'] !== resource.node) return 'the pod is for another node'
   const unmarked = { ...content, metadata: { ...metadataOf(content), annotations: {} } }
@@ -109,7 +109,7 @@ const token = (question: Question, locations: LocationCache): Right => {
   if (!isOwn) return forbidden(question, 'its boundObjectRef is no pod of this node')
   return when(
     question,
-    pod.serviceAccount === resource.name ? undefined : 'the pod runs as another',
+    pod.serviceAccount === resource.name ? undefined : 'the pod runs as another ServiceAccount',
   )
 }
 

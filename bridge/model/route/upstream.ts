@@ -126,7 +126,8 @@ const requestOf = (message: Message, node: NodeName): Upstream => {
   }
   const key = `${resource.type} ${message.operation}`
   const route = Object.hasOwn(ROUTES, key) ? ROUTES[key] : undefined
-  if (route === undefined) return { kind: 'unknown', reason: `nobody serves ${about(message)}` }
+  if (route === undefined)
+    return { kind: 'unknown', reason: `the bridge does not serve ${about(message)}` }
   if (resource.name === '')
     return { kind: 'unknown', reason: `${about(message)} must name an object` }
   return { kind: 'request', route, resource }
@@ -155,6 +156,7 @@ export const routeUpstream = (message: Message, node: NodeName): Upstream => {
   const key = `${source} ${operation} ${resource}`
   const special = Object.hasOwn(SPECIAL, key) ? SPECIAL[key] : undefined
   if (special !== undefined) return { kind: 'special', route: special }
-  if (isUnheard(message)) return { kind: 'ignored', reason: `nobody serves ${about(message)}` }
+  if (isUnheard(message))
+    return { kind: 'ignored', reason: `the bridge does not serve ${about(message)}` }
   return requestOf(message, node)
 }

@@ -168,7 +168,7 @@ export class Cluster {
       else if (this.#seams.locations.podOf(pod.uid) === undefined) this.#locate(pod)
   }
 
-  /** A node disconnected: if it is not an edge node, nothing of it counts any more. */
+  /** A node disconnected: if it is not an edge node, its pods no longer count. */
   nodeLeft(node: NodeName): void {
     if (!this.hasNode(node)) this.#seams.locations.removeNode(node)
   }

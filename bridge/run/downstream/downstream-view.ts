@@ -8,7 +8,7 @@ import type { LeaseRenewerStatus } from '../vouch/lease-renewer.js'
 import { noMessages, type MessageCounts } from './message-counts.js'
 import type { NodeLane } from './node-lane.js'
 
-/** What runs during one term, as far as it is shown. */
+/** The parts that run during one term, as far as they are shown. */
 export interface ShownParts {
   readonly sender: {
     readonly lanes: readonly NodeLane[]
@@ -70,18 +70,14 @@ export const downstreamMetrics = (parts: ShownParts = NONE): readonly Metric[] =
     gauge('objects_aside', 'Objects that edges did not take and that are tried again later', [
       sum(lanes, ({ lane }) => lane.deferrals().length),
     ]),
-    counter(
-      'messages_sent',
-      'Messages to edges, by what became of them',
-      ...countsBy('result', { ...counts }),
-    ),
-    gauge('record_unsaved', 'Nodes whose record the cluster does not have as it is now', [unsaved]),
+    counter('messages_sent', 'Messages to edges, by outcome', ...countsBy('result', { ...counts })),
+    gauge('record_unsaved', 'Nodes whose latest record is not in the cluster yet', [unsaved]),
     gauge('record_disk_failing', '1 while records cannot be kept on disk', [isDiskFailing ? 1 : 0]),
-    gauge('gaps', 'Nodes that are not heard and whose Leases the bridge may renew', [gaps]),
-    counter('lease_renewals', 'Leases that were renewed for nodes that were not heard', [renewals]),
+    gauge('gaps', 'Nodes that are disconnected and whose Leases the bridge may renew', [gaps]),
+    counter('lease_renewals', 'Leases that the bridge renewed for disconnected nodes', [renewals]),
     counter(
       'gaps_ended',
-      'Nodes whose Leases are left to themselves again',
+      'Nodes whose Leases the bridge stopped renewing',
       ...countsBy('reason', ended),
     ),
   ]

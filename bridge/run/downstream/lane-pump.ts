@@ -16,7 +16,7 @@ export interface LanePumpSeams {
   readonly count: (what: keyof MessageCounts) => void
 }
 
-/** Sends what a node's lane lets go over the node's connection. What the edge may hold from then on is on disk before. */
+/** Sends what a node's lane releases over the node's connection. What the edge may hold from then on is on disk first. */
 export class LanePump {
   readonly #lane: Pick<DownstreamLane<ObjectMessage>, 'nextAt' | 'take'>
   readonly #seams: LanePumpSeams

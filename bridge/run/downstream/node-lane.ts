@@ -33,7 +33,7 @@ export interface NodeLaneSeams {
 
 /** Time between two comparisons with the cluster. */
 const COMPARE_MS = 300_000
-/** With more objects than this whose version nobody knows, what an edge reports is not added to its record any more. */
+/** While a record has this many objects of unknown version, objects that the edge reports are not added to it. */
 const MAX_UNSURE = 200
 /** Size of a message without its object. */
 const ENVELOPE_BYTES = 300
@@ -48,7 +48,7 @@ export class NodeLane {
   readonly #expected: ExpectedObjects
   /** Pods that the edge holds and the watch does not have; they are being read from the cluster. */
   readonly #unconfirmedPods = new Set<string>()
-  /** Some of those are gone: once all are read, compare again for what they referred to. */
+  /** Some of those are gone: once all are read, compare again, since what they referred to may have to go too. */
   #areSomeGone = false
   #comparedAt: number | undefined
   #cancelCompare: (() => void) | undefined

@@ -28,7 +28,7 @@ import { parseWhole } from './objects.js'
 
 /** Largest answer: an edge stores it in one row, and a frame has to hold it with other fields. */
 const MAX_ANSWER_LENGTH = 4 << 20
-const BAD: KubeStatus = { status: 400, reason: 'BadRequest', message: 'it is no watch' }
+const BAD: KubeStatus = { status: 400, reason: 'BadRequest', message: 'it is not a watch' }
 
 const typeOf = ({ group, version, resource }: Target, subresource = ''): ResourceType<JsonMap> => ({
   ...{ group, version, resource, parse: parseWhole },

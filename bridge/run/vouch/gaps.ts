@@ -14,7 +14,7 @@ interface GapsSeams {
   readonly now: () => number
 }
 
-/** The gaps in the nodes' connections: each begins when its node is lost, and ends for a reason. */
+/** The gaps in the nodes' connections: each begins when its node is lost, and ends for one of the reasons that are counted. */
 export class Gaps {
   readonly #seams: GapsSeams
   readonly #gaps = new Map<NodeName, Facts>()
@@ -60,7 +60,7 @@ export class Gaps {
     return begun
   }
 
-  /** The Lease as the node itself renewed it; a renewal that arrived before the disconnect may be written after it. */
+  /** The node itself renewed the Lease; a renewal that arrived before the disconnect may be written after it. */
   leaseSeen(node: NodeName, lease: JsonMap): void {
     const facts = this.#gaps.get(node)
     if (facts?.isRead !== true) return
@@ -78,7 +78,7 @@ export class Gaps {
     return true
   }
 
-  /** The Lease was renewed, by what was known then; nothing when more has become known. */
+  /** The Lease was renewed, based on these facts; ignored when the facts have changed since. */
   renewed(node: NodeName, facts: Facts, renewedAt: number): void {
     if (this.#gaps.get(node) === facts) this.#gaps.set(node, { ...facts, renewedAt })
   }

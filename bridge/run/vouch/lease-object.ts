@@ -5,7 +5,7 @@ import { microTime } from '../../../kube/client/micro-time.js'
 import { metadataOf } from '../../model/merge/tidy.js'
 import { GAP_ANNOTATION, type SeenLease } from '../../model/vouch/gap.js'
 
-/** When a Lease was renewed and for how long; undefined when it does not say. */
+/** When a Lease was renewed and for how long; undefined when that is missing. */
 export const seenLease = (lease: JsonMap | undefined): SeenLease | undefined => {
   const { renewTime, leaseDurationSeconds } = mapAt(lease, 'spec')
   const renewedAt = typeof renewTime === 'string' ? Date.parse(renewTime) : NaN

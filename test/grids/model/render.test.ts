@@ -136,7 +136,7 @@ t.test('overrides that would fill memory write nothing, and say so', t => {
   t.equal(children.length, 0)
   t.equal(failures.length, 900)
   const message =
-    'spec.overrides may make templates of 33554432 bytes in all units together, and make more'
+    'templates made by spec.overrides must have at most 33554432 bytes in all units together, and have more'
   t.match(failures[0], { unit: `${'long-'.repeat(10)}1000`, reason: 'TooLarge', message })
   t.end()
 })

@@ -182,12 +182,12 @@ t.test('conditions', t => {
   }
   t.match(
     show({ hold }).conditions[2]!.message,
-    /^1 of 1 units have no node: a; to let their children go set the annotation edge-health\/confirm-removal: "[0-9a-f]{8}"$/,
+    /^1 of 1 units have no node: a; to delete their children, set the annotation edge-health\/confirm-removal: "[0-9a-f]{8}"$/,
   )
   const many = { ...hold, units: Array.from({ length: 11 }, (_, at) => `u${at}`), total: 12 }
   t.match(
     show({ hold: many }).conditions[2]!.message,
-    /^11 of 12 units have no node: u0, .*u9, …; to let/,
+    /^11 of 12 units have no node: u0, .*u9, …; to delete/,
   )
   t.end()
 })

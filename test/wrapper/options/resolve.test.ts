@@ -62,7 +62,7 @@ t.test('TLS needs its three files, and then may listen anywhere', t => {
     '--ca-file is not used: --insecure is true',
     '--cert-file is not used: --insecure is true',
     '--key-file is not used: --insecure is true',
-    '--status-address 10.0.0.1 is not loopback: whoever reaches it reads /status',
+    '--status-address 10.0.0.1 is not loopback: anybody who reaches it can read /status',
   ])
   t.throws(() => resolve({ 'status-address': '127.0.0.1:51006' }), {
     message: /--status-address must differ from --bind-address/,

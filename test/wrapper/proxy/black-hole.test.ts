@@ -91,7 +91,7 @@ t.test('FW16: a link that dies while an answer is due is an error within seconds
   const asking = call(bed, '/api/v1/namespaces/n/pods/p', { method: 'PUT' }, '{}')
   await api.request(0)
   way.cut()
-  t.match(await within(15, asking), { status: 503, text: /takes no new connection/ })
+  t.match(await within(15, asking), { status: 503, text: /accepts no new connection/ })
 })
 
 t.test('FW16: dead kept-alive connections are closed, and new ones are tried', async t => {

@@ -22,7 +22,7 @@ const BY_WEBHOOK = status(
 )
 const OF_ANOTHER = status(403, `nodes "n1" is forbidden: ValidatingAdmissionPolicy 'corp-labels' with binding 'corp-labels' denied request: no`) // prettier-ignore
 const IMITATED = status(403, `admission webhook "x" denied the request: nodes "n1" is forbidden: ValidatingAdmissionPolicy 'edge-health-agent-nodes' with binding 'x' denied request`) // prettier-ignore
-const BY_BRIDGE = status(403, 'leases.coordination.k8s.io "n1" is forbidden: an agent on node n1 may not patch it: nobody renews the Lease of the own node but its edge') // prettier-ignore
+const BY_BRIDGE = status(403, 'leases.coordination.k8s.io "n1" is forbidden: an agent on node n1 may not patch it: only the edge itself renews the Lease of its own node') // prettier-ignore
 const HOUR = 3_600_000
 
 type Answer = Error | undefined

@@ -99,12 +99,12 @@ t.test("what a patch of a node's status may not do", t => {
     [
       "its peers' word",
       conditions({ type: 'PeerHealth', status: 'True' }),
-      'condition PeerHealth is what its peers say',
+      'only its peers set condition PeerHealth',
     ],
     [
       'taking it off',
       conditions({ type: 'PeerHealth', $patch: 'delete' }),
-      'condition PeerHealth is what its peers say',
+      'only its peers set condition PeerHealth',
     ],
     [
       'all conditions anew',

@@ -134,7 +134,7 @@ t.test('a node may change itself, its Lease and its pods, and read what those re
       'create-token',
       'till/serviceaccounttoken/admin',
       bound(WEB),
-      '403 Forbidden: till/serviceaccounttoken/admin: the pod runs as another',
+      '403 Forbidden: till/serviceaccounttoken/admin: the pod runs as another ServiceAccount',
     ],
     [
       'create-token',
@@ -183,7 +183,7 @@ t.test('a node may change itself, its Lease and its pods, and read what those re
       'create-pod',
       'till/pod/static',
       { ...mirror(), metadata: { name: 'static', namespace: 'till' } },
-      '403 Forbidden: till/pod/static: only a mirror of a pod of its own files',
+      '403 Forbidden: till/pod/static: it may create only mirrors of its own static pods',
     ],
     [
       'create-pod',

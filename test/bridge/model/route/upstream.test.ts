@@ -135,32 +135,38 @@ t.test('everything else', t => {
     [
       'a device twin',
       { source: 'twin', operation: 'update', resource: 'node/x/device/y' },
-      { kind: 'ignored', reason: 'nobody serves update of node/x/device/y by twin' },
+      { kind: 'ignored', reason: 'the bridge does not serve update of node/x/device/y by twin' },
     ],
     [
       'a message of a user',
       { source: 'eventbus', group: 'user', operation: 'upload', resource: 'a/b' },
-      { kind: 'ignored', reason: 'nobody serves upload of a/b by eventbus' },
+      { kind: 'ignored', reason: 'the bridge does not serve upload of a/b by eventbus' },
     ],
     [
       "an answer to nobody's ping",
       { operation: 'pong' },
-      { kind: 'ignored', reason: 'nobody serves pong of default/configmap/x by edged' },
+      { kind: 'ignored', reason: 'the bridge does not serve pong of default/configmap/x by edged' },
     ],
     [
       'a type that nobody knows',
       { resource: 'default/podlist/x' },
-      { kind: 'unknown', reason: 'nobody serves query of default/podlist/x by edged' },
+      { kind: 'unknown', reason: 'the bridge does not serve query of default/podlist/x by edged' },
     ],
     [
       'an operation that nobody knows',
       { operation: 'delete' },
-      { kind: 'unknown', reason: 'nobody serves delete of default/configmap/x by edged' },
+      {
+        kind: 'unknown',
+        reason: 'the bridge does not serve delete of default/configmap/x by edged',
+      },
     ],
     [
       'a name of an inner key',
       { resource: 'default/constructor/x' },
-      { kind: 'unknown', reason: 'nobody serves query of default/constructor/x by edged' },
+      {
+        kind: 'unknown',
+        reason: 'the bridge does not serve query of default/constructor/x by edged',
+      },
     ],
     [
       'all of a namespace',
