@@ -3,7 +3,7 @@ import { unchanged, type Decision } from './decision.js'
 import { decideEndpoints } from './endpoints.js'
 import type { Knowledge } from './nodes.js'
 import { decidePod } from './pods.js'
-import { newestStamp } from './read.js'
+import { stampOfWrite } from './read.js'
 import type { Review } from './review.js'
 import { decideSlice } from './slices.js'
 import { decideTaint } from './taint.js'
@@ -52,12 +52,12 @@ const later = (a: number | undefined, b: number | undefined): number | undefined
  */
 export const decideReview = (path: ReviewPath, review: Review, known: Known): Decision => {
   const { resource, writer, decide }: Subject = SUBJECTS[path]
-  const { operation, version, namespace, username, object } = review
+  const { operation, version, namespace, username, object, oldObject } = review
   if (review.resource !== resource || version !== 'v1' || operation !== 'UPDATE')
     return unchanged('not-ours')
   if (known.untouched.has(namespace)) return unchanged('not-ours')
   if (username !== MANAGER && username !== `system:serviceaccount:kube-system:${writer}`)
     return unchanged('other-writer')
-  const now = later(newestStamp(object), known.serverTime)
+  const now = later(stampOfWrite(object, oldObject), known.serverTime)
   return decide(review, { ...known, now })
 }

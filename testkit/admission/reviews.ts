@@ -76,6 +76,15 @@ const WRITERS: Readonly<Record<ReviewPath, string>> = {
   '/endpointslice': 'endpointslice-controller',
 }
 
+/** The object before the write under review: without the entry of that write in managedFields. */
+const before = (object: unknown): unknown => {
+  const metadata = (object as { readonly metadata?: JsonMap } | null)?.metadata
+  const entries = metadata?.['managedFields'] as readonly JsonMap[] | undefined
+  if (entries === undefined) return object
+  const earlier = entries.filter(({ manager }) => manager !== 'kube-controller-manager')
+  return { ...(object as JsonMap), metadata: { ...metadata, managedFields: earlier } }
+}
+
 /** A review as it is sent; `more` replaces parts of its request. */
 export const makeReview = (
   path: ReviewPath,
@@ -99,7 +108,7 @@ export const makeReview = (
       operation: 'UPDATE',
       userInfo: { username: `system:serviceaccount:kube-system:${WRITERS[path]}`, groups: [] },
       object,
-      oldObject,
+      oldObject: before(oldObject),
       dryRun: false,
       options: { kind: 'UpdateOptions', apiVersion: 'meta.k8s.io/v1' },
       ...more,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import { awaitedNode } from '../../../admission/model/pods.js'
-import { instantOf, newestStamp } from '../../../admission/model/read.js'
+import { instantOf, stampOfWrite } from '../../../admission/model/read.js'
 import { parseReview } from '../../../admission/model/review.js'
 import {
   knowing,
@@ -21,10 +21,40 @@ t.test('instants, and the newest of the stamps in any order', t => {
     metadata: { managedFields: times.map(time => ({ time })) },
   })
   const [early, late] = ['2026-11-22T11:00:00Z', '2026-11-22T12:00:00Z']
-  t.equal(newestStamp(stamped(early, late)), at)
-  t.equal(newestStamp(stamped(late, early, 'never', 7)), at)
-  t.equal(newestStamp(stamped()), undefined)
-  t.equal(newestStamp({}), undefined)
+  t.equal(stampOfWrite(stamped(early, late), {}), at)
+  t.equal(stampOfWrite(stamped(late, early, 'never', 7), {}), at)
+  t.equal(stampOfWrite(stamped(), {}), undefined)
+  t.equal(stampOfWrite({}, undefined), undefined)
+  t.end()
+})
+
+t.test('stamps of earlier writes do not count', t => {
+  const [past, now, future] = [
+    '2026-11-22T11:00:00Z',
+    '2026-11-22T12:00:00Z',
+    '2099-01-01T00:00:00Z',
+  ]
+  const entry = (manager: string, time: string, more: object = {}) => ({
+    ...{ manager, operation: 'Update', time },
+    ...more,
+  })
+  const node = (...managedFields: readonly object[]) => ({ metadata: { managedFields } })
+  const at = Date.parse(now)
+  const forged = entry('kubelet', future)
+  const taints = { fieldsV1: { 'f:spec': { 'f:taints': {} } } }
+  const ours = entry('kube-controller-manager', now, taints)
+  const before = node(forged, entry('kube-controller-manager', past, taints))
+  t.equal(stampOfWrite(node(forged, ours), before), at, 'the entry that is new counts')
+  t.equal(stampOfWrite(node(forged, ours), node(forged)), at, 'also that of a first write')
+  const again = node(forged, ours)
+  t.equal(
+    stampOfWrite(again, again),
+    at,
+    'a second write within a second: the entry with the taints',
+  )
+  const other = entry('kubelet', now, { subresource: 'status' })
+  t.equal(stampOfWrite(node(other), node(entry('kubelet', now))), at, 'by subresource, too')
+  t.equal(stampOfWrite(node(forged), node(forged)), undefined, 'no new one, and none with taints')
   t.end()
 })
 
