@@ -43,9 +43,9 @@ export class Keeper {
 
 const withKept = (subset: JsonMap, keeper: Keeper): JsonMap => {
   const unready = listAt(subset, 'notReadyAddresses') ?? []
-  const kept = unready.filter(address => keeper.keeps(address))
-  if (kept.length === 0) return subset
-  const left = unready.filter(address => !kept.includes(address))
+  const kept = new Set(unready.filter(address => keeper.keeps(address)))
+  if (kept.size === 0) return subset
+  const left = unready.filter(address => !kept.has(address))
   const others = Object.entries(subset).filter(([key]) => key !== 'notReadyAddresses')
   return {
     ...Object.fromEntries(others),
