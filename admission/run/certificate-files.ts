@@ -67,9 +67,10 @@ export class CertificateFiles implements CertificateSource {
       })
     })
     if (this.#served?.cert === served.cert && this.#served.key === served.key) return
+    // It throws for a certificate that cannot be used: then the one before is still served.
+    onServe(served)
     if (this.#served !== undefined) this.#renewals++
     this.#served = served
-    onServe(served)
   }
 
   async #read(): Promise<Served> {

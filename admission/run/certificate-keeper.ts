@@ -152,10 +152,11 @@ export class CertificateKeeper implements CertificateSource {
     const isSettled = since !== undefined && this.#now() - since >= SETTLE_MS
     // A replica without a usable certificate uses it at once.
     if (this.#usable() !== undefined && !isSettled) return
+    const { cert, key } = pair
+    // It throws for a certificate that cannot be used: then the one before is still served.
+    this.#options.onServe({ cert, key })
     if (this.#served !== undefined) this.#renewals++
     this.#served = pair
-    const { cert, key } = pair
-    this.#options.onServe({ cert, key })
   }
 
   /** @returns false when somebody else wrote the webhook configurations at the same time */
