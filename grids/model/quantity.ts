@@ -19,10 +19,8 @@ export const amountOf = (value: unknown): number | undefined => {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const [, digits, exponent = '', suffix = ''] = QUANTITY.exec(String(value)) ?? []
   if (digits === undefined) return undefined
-  const number = Number(`${digits}${exponent}`)
   const binary = BINARY.indexOf(suffix)
-  if (binary !== -1) return number * 1024 ** (binary + 1)
-  const power = DECIMAL[suffix] ?? 0
-  // Division makes 100m exactly equal to 0.1.
-  return power < 0 ? number / 1000 ** -power : number * 1000 ** power
+  // Scaled as text: the same amount in another form is rounded to the same number.
+  const power = Number(exponent.slice(1)) + 3 * (DECIMAL[suffix] ?? 0)
+  return Number(`${digits}e${power}`) * 1024 ** (binary + 1)
 }

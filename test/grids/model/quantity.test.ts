@@ -18,6 +18,10 @@ t.test('quantities that are equal', t => {
     ['1000n', '1u'],
     ['1T', '1000G'],
     ['1Ki', '1024'],
+    ['4.1M', '4100k'],
+    ['8.2G', '8200M'],
+    ['1.1Ki', '1126400m'],
+    ['0.3e-2', '3m'],
   ]
   for (const [a, b] of rows) {
     t.not(amountOf(a), undefined)
