@@ -42,6 +42,14 @@ const NODES_FRESH_MS = 10_000
 const MANY_FAILURES = 3
 
 type Unavailable = Outcome & { readonly kind: 'unavailable' }
+type Refused = Outcome & { readonly kind: 'refused' }
+
+/** What dry runs showed of the children of one template. */
+interface TemplateCheck {
+  readonly refusals: ReadonlyMap<Operation, Refused>
+  /** So the template itself is taken to be refused. */
+  readonly areAllRefused: boolean
+}
 
 /** Carries out what one reconciliation of a grid decided. */
 export class Batch {
@@ -108,7 +116,7 @@ export class Batch {
     return this.unavailable !== undefined || this.isWithheld || this.#for.signal.aborted
   }
 
-  /** Check each template by one dry run before many children are made from it; those of refused templates are left out. */
+  /** Check each template by dry runs before many children are made from it; refused children, and those of refused templates, are left out. */
   async #checked(operations: readonly Operation[]): Promise<readonly Operation[]> {
     const { memory, record } = this.#for
     const byTemplate = groupBy(operations, operation =>
@@ -119,10 +127,12 @@ export class Batch {
       if (key === undefined || group.length === 1) continue
       const checked = memory.checked(record.revision)
       if (checked.has(key)) continue
-      const refusal = await this.#check(group as readonly ApplyOperation[])
-      if (refusal === undefined && !this.#hasEnded) checked.add(key)
-      if (refusal === undefined) continue
-      for (const operation of group as readonly ApplyOperation[]) {
+      const { refusals, areAllRefused } = await this.#check(group as readonly ApplyOperation[])
+      if (!areAllRefused && !this.#hasEnded) checked.add(key)
+      const ofTemplate = areAllRefused ? [...refusals.values()].at(-1) : undefined
+      for (const operation of group) {
+        const refusal = refusals.get(operation) ?? ofTemplate
+        if (refusal === undefined) continue
         refused.add(operation)
         this.#refuse(operation, refusal)
       }
@@ -130,23 +140,24 @@ export class Batch {
     return operations.filter(operation => !refused.has(operation))
   }
 
-  /** A dry run of the first child that the server can judge. */
-  async #check(
-    group: readonly ApplyOperation[],
-  ): Promise<(Outcome & { readonly kind: 'refused' }) | undefined> {
-    for (const operation of group.slice(0, MANY_FAILURES)) {
+  /** Dry runs of the first children until one is accepted: a refusal may be about one child, or about the template. */
+  async #check(group: readonly ApplyOperation[]): Promise<TemplateCheck> {
+    const refusals = new Map<Operation, Refused>()
+    const tried = group.slice(0, MANY_FAILURES)
+    for (const operation of tried) {
       const order = { ...this.#orderOf(operation), isDryRun: true }
       const outcome = await this.#try(operation, order)
       this.#seams.counters.writes.add(`dry-run ${outcome.kind}`)
       // A webhook without support for dry runs makes them fail with 400, which says nothing about the template: let each
       // child be tried.
-      if (outcome.kind === 'refused' && outcome.status === 400) return undefined
-      if (outcome.kind === 'refused' && outcome.reason === 'Refused') return outcome
+      if (outcome.kind === 'refused' && outcome.status === 400) break
+      if (outcome.kind === 'refused' && outcome.reason === 'Refused')
+        refusals.set(operation, outcome)
       if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
       if (outcome.kind === 'withheld') this.isWithheld = true
-      if (outcome.kind === 'done' || this.#hasEnded) return undefined
+      if (outcome.kind === 'done' || this.#hasEnded) break
     }
-    return undefined
+    return { refusals, areAllRefused: refusals.size === tried.length }
   }
 
   async #carryOut(operation: Operation): Promise<void> {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { KubeStatusError } from '../../../core/errors.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
+import { startGridApi } from '../../../testkit/kube/grid-api.js'
+import { deploymentGrid, template } from '../../../testkit/kube/grid-objects.js'
+import { GridStage } from '../../../testkit/kube/grid-stage.js'
+import { at, until } from '../../../testkit/kube/raw-objects.js'
+
+t.setTimeout(120_000)
+const { server } = await startGridApi(t)
+
+/** The apiserver refuses one child for good, dry run or not, as with an immutable field or a policy about that site. */
+const refusing =
+  (victim: string) =>
+  (client: ResourceClient): ResourceClient => ({
+    ...client,
+    serverTime: () => client.serverTime(),
+    apply: async (type, of, write, signal) => {
+      if (of.name === victim)
+        throw new KubeStatusError('PATCH /x', {
+          status: 422,
+          reason: 'Invalid',
+          message: `${victim} is invalid: spec.x: field is immutable`,
+        })
+      return client.apply(type, of, write, signal)
+    },
+  })
+
+for (const victim of ['web-a', 'web-d'])
+  t.test(`a child that is refused for good stops no other: ${victim}`, async t => {
+    const stage = new GridStage(server, `refused-${victim}`)
+    await stage.open()
+    for (const unit of ['a', 'b', 'c', 'd']) await stage.node(unit, unit)
+    await stage.make(deploymentGrid('web', { template: template('nginx:1') }))
+    await stage.start({ between: refusing(victim) })
+    await until('the other three', async () => (await stage.names('Deployment')).length === 3)
+    t.notOk((await stage.names('Deployment')).includes(victim))
+    await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False Refused')
+    const failures = at(await stage.get('DeploymentGrid', 'web'), 'status.failures')
+    t.equal(JSON.stringify(failures).match(/"unit":/g)?.length, 1, 'only its unit has failed')
+    await stage.close()
+  })
