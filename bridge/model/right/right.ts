@@ -129,11 +129,14 @@ const read = (question: Question, locations: LocationCache): Right => {
   return isJudgedLater(type) ? YES : referenced(question, locations)
 }
 
+/** The Event that a message is about: a patch of an Event contains it. Nothing else of the message may be created. */
+export const eventIn = (content: JsonMap): JsonMap =>
+  isMap(content['event']) ? content['event'] : content
+
 /** A node may report Events about itself and its pods. */
 const event = (question: Question, locations: LocationCache): Right => {
   const { content, resource } = question
-  // A patch of an Event contains the Event.
-  const whole = isMap(content['event']) ? content['event'] : content
+  const whole = eventIn(content)
   const trouble = reporterTrouble(whole, resource.node)
   if (trouble !== undefined) return forbidden(question, trouble)
   const { kind, namespace, name }: JsonMap = isMap(whole['involvedObject'])

@@ -29,7 +29,7 @@ export interface ClusterSeams {
   readonly client: Pick<ResourceClient, 'watch'>
   readonly log: Logger
   readonly locations: LocationCache
-  /** Whether a node is connected to this bridge: then its pods count, whatever its labels say. */
+  /** Whether a node is connected to this bridge. */
   readonly isConnected: (node: NodeName) => boolean
   /** The object that a node should hold under this type and name may have changed. */
   readonly changed: (node: NodeName, place: Place) => void
@@ -60,6 +60,8 @@ export class Cluster {
   readonly #nodes: Informer<EdgeNodeView>
   readonly #pods: Informer<PodView>
   readonly #contents: Readonly<Record<'configmap' | 'secret', Informer<ContentView>>>
+  /** Connected nodes that were edge nodes since they connected: their pods count even after their Node lost the label. */
+  readonly #served = new Set<NodeName>()
 
   constructor(seams: ClusterSeams) {
     this.#seams = seams
@@ -113,8 +115,12 @@ export class Cluster {
     return this.#nodes.get(node) !== undefined
   }
 
+  /**
+   * Whether its pods count. A connection alone does not make a node an edge node: somebody with a token for edges may have
+   * taken the name of a node of the control plane that had yet to join.
+   */
   isEdge(node: NodeName): boolean {
-    return this.hasNode(node) || this.#seams.isConnected(node)
+    return this.hasNode(node) || this.#served.has(node)
   }
 
   /** The peers' conditions of a node; undefined when there is no such edge node. */
@@ -163,6 +169,8 @@ export class Cluster {
    * A node connected or became an edge node: its pods count from now on, and those that were seen before have to be read.
    */
   nodeCame(node: NodeName): void {
+    if (!this.hasNode(node)) return
+    if (this.#seams.isConnected(node)) this.#served.add(node)
     for (const pod of this.#pods.byIndex('node', node))
       if (pod.text === undefined) this.#seams.unread(node, podPlace(pod))
       else if (this.#seams.locations.podOf(pod.uid) === undefined) this.#locate(pod)
@@ -170,13 +178,15 @@ export class Cluster {
 
   /** A node disconnected: if it is not an edge node, its pods no longer count. */
   nodeLeft(node: NodeName): void {
+    this.#served.delete(node)
     if (!this.hasNode(node)) this.#seams.locations.removeNode(node)
   }
 
   /** A pod was read whose content had not been kept. */
   podRead(raw: JsonMap): void {
     const view = podView(raw, node => this.isEdge(node))
-    if (view === undefined) return
+    // Of a pod that is on no edge node any more nothing is kept.
+    if (view?.text === undefined) return
     const known = this.#pods.get(keyOf(podPlace(view)))
     // Anything that the watch reported since then is newer and counts already.
     if (known?.uid === view.uid && known.text === undefined) this.#locate(view)

@@ -121,7 +121,7 @@ class WorkingDownstream implements Downstream {
     const records = new GoneRecords({
       ...this.#seams,
       recorded: () => cluster.recorded(this.#options.namespace),
-      isKnown: node => cluster.isEdge(node),
+      isKnown: node => cluster.isEdge(node) || this.#connected.has(node),
       drop: (node, signal) => recorder.drop(node, signal),
     })
     return records.run(term)

@@ -25,7 +25,7 @@ export interface SenderSeams {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  readonly cluster: Pick<Cluster, 'podRead' | 'wanted' | 'wantedOf'>
+  readonly cluster: Pick<Cluster, 'isEdge' | 'podRead' | 'wanted' | 'wantedOf'>
   readonly recorder: Pick<Recorder, 'forget' | 'open' | 'stop'>
   readonly limits?: DownstreamLimits
 }
@@ -180,7 +180,9 @@ export class Sender {
   }
 
   #read(place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>): void {
-    if (place.type === 'pod' && object !== undefined) this.#seams.cluster.podRead(object)
-    for (const node of nodes) this.#lanes.get(node)?.read(place, object)
+    const { cluster } = this.#seams
+    if (place.type === 'pod' && object !== undefined) cluster.podRead(object)
+    for (const node of nodes)
+      if (object === undefined || cluster.isEdge(node)) this.#lanes.get(node)?.read(place, object)
   }
 }

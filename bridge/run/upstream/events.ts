@@ -3,7 +3,7 @@ import { isMap, type JsonMap } from '../../../core/json.js'
 import { contentObject } from '../../model/message/content.js'
 import { KINDS } from '../../model/resource/kinds.js'
 import { metadataOf } from '../../model/merge/tidy.js'
-import { checkRight } from '../../model/right/right.js'
+import { checkRight, eventIn } from '../../model/right/right.js'
 import type { Call, Result } from './call.js'
 import { objectNameOf, objectsOf } from './objects.js'
 
@@ -16,16 +16,17 @@ const countedOf = (event: JsonMap): JsonMap =>
   Object.fromEntries(COUNTED.flatMap(key => (event[key] === undefined ? [] : [[key, event[key]]])))
 
 const createEvent = async (call: Call): Promise<void> => {
-  const { client, content, resource, guard, signal } = call
+  const { client, resource, guard, signal } = call
+  const event = eventIn(call.content)
   const { namespace, name } = resource
   const { apiVersion, kind } = KINDS.event
-  const { labels, annotations } = metadataOf(content)
+  const { labels, annotations } = metadataOf(event)
   const metadata = {
     ...{ namespace, name },
     ...(isMap(labels) ? { labels } : {}),
     ...(isMap(annotations) ? { annotations } : {}),
   }
-  const body = { ...content, apiVersion, kind, metadata }
+  const body = { ...event, apiVersion, kind, metadata }
   await client.create(EVENTS, { namespace }, { body, guard }, signal)
 }
 

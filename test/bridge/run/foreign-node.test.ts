@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { openBridge, openCluster, until } from './stage.js'
+import { rawEdge, within } from './raw-edge.js'
+
+t.test('a Node that is no edge node, made while somebody is connected under its name', async t => {
+  const cluster = await openCluster(t)
+  const bridge = await openBridge(t, cluster)
+  await until(bridge.isServing)
+  const thief = await rawEdge(t, bridge, 'cp-2')
+  t.equal(thief.state.refused, '')
+  // Now kubeadm joins it, and the scheduler places what runs on each node of the control plane.
+  await cluster.ask('POST /api/v1/nodes', {
+    metadata: { name: 'cp-2', labels: { 'node-role.kubernetes.io/control-plane': '' } },
+  })
+  await within(1_000, () => false)
+  await cluster.ask('POST /api/v1/namespaces', { metadata: { name: 'kube-system' } })
+  await cluster.ask('POST /api/v1/namespaces/kube-system/secrets', {
+    metadata: { name: 'cni-key' },
+    stringData: { key: 'of the cluster' },
+    data: { key: Buffer.from('of the cluster').toString('base64') },
+  })
+  await cluster.ask('POST /api/v1/namespaces/kube-system/serviceaccounts', {
+    metadata: { name: 'cni' },
+  })
+  await cluster.ask('POST /api/v1/namespaces/kube-system/pods', {
+    metadata: { name: 'cni-x7f2p' },
+    spec: {
+      nodeName: 'cp-2',
+      serviceAccountName: 'cni',
+      containers: [{ name: 'c', image: 'i' }],
+      volumes: [{ name: 's', secret: { secretName: 'cni-key' } }],
+    },
+  })
+  await within(3_000, () => thief.kept.has('kube-system/secret/cni-key'))
+  t.notOk(thief.kept.has('kube-system/pod/cni-x7f2p'), 'the pod is not sent')
+  t.notOk(thief.kept.has('kube-system/secret/cni-key'), 'its Secret is not sent')
+  const secret = await thief.ask('query', 'kube-system/secret/cni-key')
+  t.not(secret?.route.operation, 'response', 'the Secret is not answered')
+  const uid = (await cluster.ask('GET /api/v1/namespaces/kube-system/pods/cni-x7f2p')).body[
+    'metadata'
+  ] as { uid: string }
+  const token = await thief.ask('query', 'kube-system/serviceaccounttoken/cni', {
+    spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'cni-x7f2p', uid: uid.uid } },
+  })
+  t.not(token?.route.operation, 'response', 'no token of its ServiceAccount is issued')
+})
