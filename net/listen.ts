@@ -135,9 +135,14 @@ const makeServer = (listening: Listening): Server => {
     maxHeaderSize: limits.headerBytes,
     noDelay: true,
   }
-  if (tls === undefined) return http.createServer(options)
   const { handshakeMs = limits.headerMs } = limits
-  return https.createServer({ ...options, handshakeTimeout: handshakeMs, ...optionsOf(tls) })
+  const server =
+    tls === undefined
+      ? http.createServer(options)
+      : https.createServer({ ...options, handshakeTimeout: handshakeMs, ...optionsOf(tls) })
+  // `headerBytes` is the limit. Beyond a number of headers Node.js would leave out the rest without a word.
+  server.maxHeadersCount = 0
+  return server
 }
 
 /** Upgrade handling. Node.js does not track upgraded sockets. @returns those that are open, for `close` */
