@@ -94,15 +94,3 @@ export const within = async (
   }
   return true
 }
-
-/** Collect garbage, so that what is measured is what is held. */
-export const collect = async (): Promise<void> => {
-  const [{ setFlagsFromString }, { runInNewContext }] = [
-    await import('node:v8'),
-    await import('node:vm'),
-  ]
-  setFlagsFromString('--expose-gc')
-  const gc = runInNewContext('gc') as () => void
-  gc()
-  gc()
-}
