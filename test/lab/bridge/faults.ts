@@ -86,6 +86,10 @@ export const playFlood = async (
 ): Promise<void> => {
   const raw = openRaw(target)
   await raw.opened
+  // Nothing is sent to a node that has only connected.
+  const labels = { 'node-role.kubernetes.io/edge': '' }
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: target.node, labels } }
+  await plane.kubectl(['apply', '-f', '-'], JSON.stringify(node))
   await plane.kubectl(['apply', '-f', '-'], podOn('asker', target.node))
   await claims.becomes('an edge gets the ConfigMap of its Pod', async () => {
     const { route } = await raw.ask('query', 'shop/configmap/prices', null)
