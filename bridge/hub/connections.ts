@@ -12,10 +12,11 @@ import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
 import { controlReply } from '../model/message/reply.js'
 import { routeUpstream } from '../model/route/upstream.js'
+import { CheckedSends, type NodeChecks } from './checked-sends.js'
 import type { HubSink, NodeLink } from './node-link.js'
 import { Session, type EndReason, type SessionLimits } from './session.js'
 
-export interface ConnectionsSeams {
+export interface ConnectionsSeams extends NodeChecks {
   readonly clock: Clock
   readonly log: Logger
   readonly sink: HubSink
@@ -36,11 +37,16 @@ export interface ConnectionCounts {
   readonly malformed: number
 }
 
+interface Connection {
+  readonly session: Session
+  readonly sends: CheckedSends
+}
+
 /** The connections of all nodes, one per node. What they send is parsed, and answered here or given to the sink. */
 export class Connections {
   readonly #limits: SessionLimits
   readonly #seams: ConnectionsSeams
-  readonly #sessions = new Map<NodeName, { readonly session: Session; readonly link: NodeLink }>()
+  readonly #sessions = new Map<NodeName, Connection & { readonly link: NodeLink }>()
   readonly #ended = new Map<EndReason, number>()
   #accepted = 0
   #framesIn = 0
@@ -86,6 +92,7 @@ export class Connections {
       onFrame: frame => this.#guarded(() => this.#received(session, link, frame)),
       onEnded: (why, detail) => this.#lost(session, link, why, detail),
     })
+    const sends = this.#checkedSends(session)
     const link: NodeLink = {
       ...{ node, remote, since: session.since },
       get isHeld() {
@@ -93,9 +100,9 @@ export class Connections {
       },
       hold: why => session.hold(why),
       release: why => session.release(why),
-      send: message => this.#send(session, message),
+      send: message => this.#send({ session, sends }, message),
     }
-    this.#sessions.set(node, { session, link })
+    this.#sessions.set(node, { session, sends, link })
     this.#accepted++
     network.prependListener('data', (chunk: Buffer) => session.received(chunk.length))
     log.info('a node is connected', { node, remote })
@@ -137,7 +144,7 @@ export class Connections {
     const what = routeUpstream(message, session.node)
     if (what.kind === 'keepalive') session.keepalive()
     else if (what.kind === 'control')
-      this.#send(session, controlReply(message, { id: randomUUID(), at: clock.wall() }))
+      link.send(controlReply(message, { id: randomUUID(), at: clock.wall() }))
     else sink.received(link, message, what, frame.length)
   }
 
@@ -155,10 +162,26 @@ export class Connections {
     }
   }
 
-  #send(session: Session, message: Message): boolean {
-    const isSent = session.send(frameOf(message))
-    if (isSent) this.#framesOut++
-    return isSent
+  #checkedSends(session: Session): CheckedSends {
+    const { isEdge, isForeign, log } = this.#seams
+    const { node } = session
+    return new CheckedSends({
+      ...{ node, isEdge, isForeign },
+      onForeign: () => session.end('the bridge is leaving', 'the Node is not an edge node'),
+      onUnknown: error =>
+        log.debug('nothing is sent: it is not known whether the Node is an edge node', {
+          node,
+          error,
+        }),
+    })
+  }
+
+  #send({ session, sends }: Connection, message: Message): boolean {
+    if (session.isOver) return false
+    sends.send(() => {
+      if (session.send(frameOf(message))) this.#framesOut++
+    })
+    return true
   }
 
   /** A bug in dealing with one node must not disturb the others. */

@@ -10,18 +10,17 @@ import { ByteBudget } from '../../net/byte-budget.js'
 import { listen, type Listener, type ListenerStatus, type ServerTls } from '../../net/listen.js'
 import { byAddress } from '../../net/sources.js'
 import { Admission } from './admission.js'
+import type { NodeChecks } from './checked-sends.js'
 import { Connections, type ConnectionCounts } from './connections.js'
 import { HUB_LIMITS, type HubLimits, type HubOptions } from './hub-options.js'
 import type { HubSink, NodeLink } from './node-link.js'
 
-export interface HubSeams {
+export interface HubSeams extends NodeChecks {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
   readonly sink: HubSink
-  /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown: the edge is refused then. */
-  readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
 /** What the hub has seen, for metrics. */
@@ -43,7 +42,7 @@ class Hub implements OpenHub {
 
   constructor(limits: Partial<HubLimits>, seams: HubSeams) {
     this.#seams = seams
-    const { clock, log, sink, isForeign } = seams
+    const { clock, log, sink, isForeign, isEdge } = seams
     this.#admission = new Admission({
       ...{ clock, log, isForeign },
       unavailable: node => this.#unavailable(node),
@@ -51,7 +50,9 @@ class Hub implements OpenHub {
     this.#limits = { ...HUB_LIMITS, ...limits }
     const { session, partBytes, frameBytes } = this.#limits
     const frames = new ByteBudget({ total: partBytes, perSource: partBytes })
-    this.#connections = new Connections(session, { clock, log, sink, frames })
+    this.#connections = new Connections(session, {
+      ...{ clock, log, sink, frames, isEdge, isForeign },
+    })
     this.#websockets = new WebSocketServer({
       noServer: true,
       clientTracking: false,

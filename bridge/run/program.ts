@@ -11,6 +11,7 @@ import type { ResourceClient, TokenClients } from '../../kube/client/resource-cl
 import type { Listener } from '../../net/listen.js'
 import { listenForOperators } from '../../net/operator-listener.js'
 import { openEnrolment } from '../enroll/listener.js'
+import type { NodeChecks } from '../hub/checked-sends.js'
 import { openHub, type OpenHub } from '../hub/hub.js'
 import { AGENT, agentPodOf } from '../model/application/agent-right.js'
 import { LocationCache } from '../model/location/location-cache.js'
@@ -101,7 +102,10 @@ class BridgeProgram implements Program {
     const watches = new WatchDesk({ client, clock, log, mayWatch })
     this.#watches = watches
     const executor = new Executor(
-      { client, clock, locations, downstream, agents, watches, guard, signal },
+      {
+        ...{ client, clock, locations, downstream, agents, watches, guard, signal },
+        ...this.#checks,
+      },
       { patienceMs: options.answerWithinMs },
     )
     this.#upstream = new Upstream({ clock, log, executor, counters: this.#counters })
@@ -135,6 +139,15 @@ class BridgeProgram implements Program {
       ...{ election: this.#election, terms: this.#terms },
       ...{ hub: this.#hub, enrolment: this.#enrolment, downstream: this.#downstream },
       ...{ upstream: this.#upstream, counters: this.#counters, watches: this.#watches },
+    }
+  }
+
+  get #checks(): NodeChecks {
+    return {
+      isEdge: node => this.#downstream.isEdge(node),
+      isForeign: async node =>
+        !this.#downstream.hasNode(node) &&
+        (await isForeignNode(this.#client, node, this.#stopper.signal)),
     }
   }
 
@@ -183,9 +196,7 @@ class BridgeProgram implements Program {
     const { authority, signer, server } = certificates
     const { signal } = this.#stopper
     const hasNode = (node: NodeName): boolean => this.#downstream.hasNode(node)
-    const isForeign = async (node: NodeName): Promise<boolean> =>
-      !hasNode(node) && isForeignNode(this.#client, node, signal)
-    const seams = { clock, random, log, signal, isForeign }
+    const seams = { clock, random, log, signal, ...this.#checks }
     const hub = await openHub(
       { address: at.host, port: at.port, tls: { ca: signer.ca, ...server } },
       { ...seams, sink: this.#sink },

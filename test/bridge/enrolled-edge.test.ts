@@ -35,6 +35,7 @@ t.test('an edge that was given a token connects with the certificate that it get
     { ...where, tls: { ca: signer.ca, ...server } },
     {
       ...seams,
+      isEdge: () => false,
       isForeign: () => Promise.resolve(false),
       sink: {
         connected: ({ node }) => heard.push(`${node} connected`),

@@ -72,6 +72,10 @@ class WorkingDownstream implements Downstream {
     return this.#cluster.hasNode(node)
   }
 
+  isEdge(node: NodeName): boolean {
+    return this.#cluster.isEdge(node)
+  }
+
   connected(link: NodeLink): void {
     this.#connected.add(link.node)
     this.#parts?.renewer.heard(link.node)

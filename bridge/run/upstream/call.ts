@@ -5,6 +5,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
+import type { NodeChecks } from '../../hub/checked-sends.js'
 import type { LocationCache } from '../../model/location/location-cache.js'
 import type { Message } from '../../model/message/message.js'
 import type { Resource } from '../../model/resource/resource.js'
@@ -38,7 +39,7 @@ export type Result =
   | { readonly kind: 'watches'; readonly failed: JsonMap }
   | { readonly kind: 'refused'; readonly refusal: KubeStatus }
 
-export interface ExecutorSeams {
+export interface ExecutorSeams extends NodeChecks {
   readonly client: ResourceClient
   readonly clock: Clock
   readonly locations: LocationCache

@@ -116,6 +116,10 @@ export class Executor {
     const { node, message, route, servedAt } = request
     const { handler } = route
     try {
+      // There may have been no Node of this name when it connected.
+      const { isEdge, isForeign } = this.#seams
+      if (!isEdge(node) && (await isForeign(node)))
+        return refused(403, 'Forbidden', 'the Node is not an edge node')
       const resource = request.resource ?? nothingOf(node)
       const takes = WITH_CONTENT.has(handler)
       const content = takes ? contentObject(`content of ${message.resource}`, message.content) : {}

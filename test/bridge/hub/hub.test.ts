@@ -92,6 +92,31 @@ t.test('a certificate for a Node that is not an edge node is refused', async t =
   t.match(hub.status, { connected: 1, refused: { 403: 1, 503: 2 } })
 })
 
+t.test(
+  'who connected before there was a Node of that name is sent nothing once it is no edge node',
+  async t => {
+    let isForeign: () => Promise<boolean> = () => Promise.resolve(false)
+    const { dial, ended, linkOf, hub, log } = await openStage(t, {
+      isEdge: () => false,
+      isForeign: () => isForeign(),
+    })
+    const thief = await dial('cp-2')
+    linkOf('cp-2').send(note(1))
+    await until(() => thief.got.length === 1)
+    isForeign = () => Promise.reject(new Error('the apiserver is away'))
+    linkOf('cp-2').send(note(2))
+    await until(() => log.lines.some(({ fields }) => fields['error'] === 'the apiserver is away'))
+    isForeign = () => Promise.resolve(true)
+    linkOf('cp-2').send(note(3))
+    await until(() => ended('cp-2').length === 1)
+    t.strictSame(ended('cp-2'), ['the bridge is leaving'])
+    t.match(log.lines.at(-1), { fields: { detail: 'the Node is not an edge node' } })
+    await until(() => thief.said.length === 2)
+    t.equal(thief.got.length, 1)
+    t.match(hub.status, { connected: 0, framesOut: 1 })
+  },
+)
+
 t.test('without a certificate there is no connection, and without an upgrade only 404', async t => {
   const { hub, url, ca, reports } = await openStage(t)
   const said: string[] = []

@@ -58,6 +58,7 @@ export interface StageOptions {
   readonly world?: FakeClock
   readonly clock?: Clock
   readonly isForeign?: (node: string) => Promise<boolean>
+  readonly isEdge?: (node: string) => boolean
   readonly onReceived?: (link: NodeLink, message: Message) => void
 }
 
@@ -75,6 +76,7 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
     {
       ...{ clock: options.clock ?? fake, random: seededRandom(1), log },
       signal: new AbortController().signal,
+      isEdge: options.isEdge ?? (() => true),
       isForeign: options.isForeign ?? (() => Promise.resolve(false)),
       sink: {
         connected: link => reports.push({ kind: 'connected', link }),

@@ -35,13 +35,45 @@ t.test('a Node that is no edge node, made while somebody is connected under its 
   await within(3_000, () => thief.kept.has('kube-system/secret/cni-key'))
   t.notOk(thief.kept.has('kube-system/pod/cni-x7f2p'), 'the pod is not sent')
   t.notOk(thief.kept.has('kube-system/secret/cni-key'), 'its Secret is not sent')
-  const secret = await thief.ask('query', 'kube-system/secret/cni-key')
+  const secret = await thief.ask('query', 'kube-system/secret/cni-key', null, 1_000)
   t.not(secret?.route.operation, 'response', 'the Secret is not answered')
   const uid = (await cluster.ask('GET /api/v1/namespaces/kube-system/pods/cni-x7f2p')).body[
     'metadata'
   ] as { uid: string }
-  const token = await thief.ask('query', 'kube-system/serviceaccounttoken/cni', {
-    spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'cni-x7f2p', uid: uid.uid } },
-  })
+  const bound = { kind: 'Pod', apiVersion: 'v1', name: 'cni-x7f2p', uid: uid.uid }
+  const request = { spec: { boundObjectRef: bound } }
+  const account = 'kube-system/serviceaccounttoken/cni'
+  const token = await thief.ask('query', account, request, 1_000)
   t.not(token?.route.operation, 'response', 'no token of its ServiceAccount is issued')
+})
+
+t.test('… nor does anything happen in its name, and the connection ends', async t => {
+  const cluster = await openCluster(t)
+  const bridge = await openBridge(t, cluster)
+  await until(bridge.isServing)
+  const thief = await rawEdge(t, bridge, 'cp-2')
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'cp-2' } })
+  const renewal = { metadata: { name: 'cp-2' }, spec: { holderIdentity: 'cp-2' } }
+  t.equal(thief.state.ended, '')
+  thief.say('insert', 'kube-node-lease/lease/cp-2', renewal)
+  await until(() => thief.state.ended !== '')
+  t.strictSame(thief.got, [])
+  const lease = await cluster.ask(
+    'GET /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/cp-2',
+  )
+  t.equal(lease.status, 404, 'its Lease is not renewed by who has only its name')
+})
+
+t.test('an edge whose Node loses the label stays connected', async t => {
+  const cluster = await openCluster(t)
+  const bridge = await openBridge(t, cluster)
+  await until(bridge.isServing)
+  const edge = await rawEdge(t, bridge, 'e1')
+  const registration = { metadata: { name: 'e1', labels: { 'node-role.kubernetes.io/edge': '' } } }
+  t.equal((await edge.ask('insert', 'null/node/e1', registration))?.route.operation, 'response')
+  await until(() => edge.kept.has('null/node/e1') || edge.got.length > 1)
+  await cluster.ask('PUT /api/v1/nodes/e1', { metadata: { name: 'e1' } })
+  const answer = await edge.ask('query', 'null/node/e1')
+  t.equal(answer?.route.operation, 'response')
+  t.equal(edge.state.ended, '')
 })

@@ -32,6 +32,24 @@ const ABOUT_WEB = {
   count: 1,
 }
 
+t.test('nothing is done for a node whose Node is not an edge node', async t => {
+  const { ask, connect, api, state } = openUpstream()
+  const link = connect()
+  state.isEdge = false
+  const answers: [isForeign: () => Promise<boolean>, status: number][] = [
+    [() => Promise.resolve(true), 403],
+    [() => Promise.reject(new KubeUnreachableError('GET', 'away')), 503],
+  ]
+  for (const [isForeign, status] of answers) {
+    state.isForeign = isForeign
+    await ask(link, token(null))
+    await ask(link, said('query', 'shop/secret/own'))
+    const answer = await ask(link, podpatch('u1'))
+    t.match(answer?.content, { Err: { ErrStatus: { code: status } } })
+  }
+  t.strictSame(api.asked, [])
+})
+
 t.test('what reaches the apiserver', async t => {
   const rows: [title: string, message: ReturnType<typeof said>, asked: readonly Asked[]][] = [
     [

@@ -187,7 +187,11 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
   const locations = new LocationCache()
   locations.setPod(POD, 'e1' as NodeName)
   const seen: string[] = []
-  const state = { guard: undefined as string | undefined }
+  const state = {
+    guard: undefined as string | undefined,
+    isEdge: true,
+    isForeign: (): Promise<boolean> => Promise.resolve(false),
+  }
   const agents = new AgentTokens('edge-system', {
     ...{ client: api.client, clock, guard: () => state.guard },
     bearers: { withToken: token => api.clientOf(token) },
@@ -202,6 +206,8 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
         leaseSeen: node => seen.push(`lease ${node}`),
         podUnknown: ({ name }, uid) => seen.push(`unknown pod ${name} ${uid}`),
       },
+      isEdge: () => state.isEdge,
+      isForeign: () => state.isForeign(),
       guard: () => state.guard,
       signal: new AbortController().signal,
     },

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import { reasonOf } from '../../core/errors.js'
+import type { NodeName } from '../../core/ids.js'
+
+/** What the cluster says of nodes. */
+export interface NodeChecks {
+  /** Whether it is known to be an edge node, or to have been one when it connected. */
+  readonly isEdge: (node: NodeName) => boolean
+  /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown: nothing is done or sent then. */
+  readonly isForeign: (node: NodeName) => Promise<boolean>
+}
+
+interface CheckedSendsSeams extends NodeChecks {
+  readonly node: NodeName
+  /** The cluster has another Node of this name: called instead of sending. */
+  readonly onForeign: () => void
+  /** Messages were not sent since it is unknown what the Node is. */
+  readonly onUnknown: (error: string) => void
+}
+
+/**
+ * What leaves for a node that is not known to be an edge node waits until the cluster has been asked. Whoever connects before
+ * there is a Node of that name is sent nothing once there is one that is no edge node. One question is for everything that
+ * came before it, and no answer is used twice. Messages stay in order.
+ */
+export class CheckedSends {
+  readonly #seams: CheckedSendsSeams
+  #waiting: (() => void)[] = []
+  #isAsking = false
+
+  constructor(seams: CheckedSendsSeams) {
+    this.#seams = seams
+  }
+
+  /** Send now, or when the cluster was asked. */
+  send(work: () => void): void {
+    const { isEdge, node } = this.#seams
+    if (!this.#isAsking && isEdge(node)) {
+      work()
+      return
+    }
+    this.#waiting.push(work)
+    // Never rejects.
+    if (!this.#isAsking) void this.#ask()
+  }
+
+  async #ask(): Promise<void> {
+    const { isForeign, node, onForeign, onUnknown } = this.#seams
+    this.#isAsking = true
+    while (this.#waiting.length > 0) {
+      const works = this.#waiting
+      this.#waiting = []
+      const answer = await isForeign(node).catch((error: unknown) => ({ error: reasonOf(error) }))
+      if (answer === true) onForeign()
+      else if (answer === false) for (const work of works) work()
+      else onUnknown(answer.error)
+    }
+    this.#isAsking = false
+  }
+}

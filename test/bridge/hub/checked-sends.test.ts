@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap'
+import { CheckedSends } from '../../../bridge/hub/checked-sends.js'
+import type { NodeName } from '../../../core/ids.js'
+import { settle } from '../../../testkit/fake-clock.js'
+
+/** What each question is answered with, when it is answered. */
+const openSends = () => {
+  const questions: { answer: (isForeign: boolean) => void; fail: (error: Error) => void }[] = []
+  const done: string[] = []
+  const state = { isEdge: false }
+  const sends = new CheckedSends({
+    node: 'e1' as NodeName,
+    isEdge: () => state.isEdge,
+    isForeign: () =>
+      new Promise((answer, fail) => {
+        questions.push({ answer, fail })
+      }),
+    onForeign: () => done.push('ended'),
+    onUnknown: error => done.push(`unknown: ${error}`),
+  })
+  const send = (what: string): void => sends.send(() => done.push(what))
+  return { done, questions, send, state }
+}
+
+t.test('for a known edge node everything leaves at once, without a question', t => {
+  const { done, questions, send, state } = openSends()
+  state.isEdge = true
+  send('a')
+  t.strictSame([done, questions.length], [['a'], 0])
+  t.end()
+})
+
+t.test(
+  'otherwise the cluster is asked first, and again for what came after the question',
+  async t => {
+    const { done, questions, send, state } = openSends()
+    send('a')
+    send('b')
+    state.isEdge = true
+    send('c')
+    t.strictSame(done, [], 'nothing leaves before the answer, nor out of order')
+    questions[0]!.answer(false)
+    await settle()
+    t.strictSame(done, ['a'], 'the answer is older than what came since')
+    questions[1]!.answer(false)
+    await settle()
+    t.strictSame(done, ['a', 'b', 'c'])
+    send('d')
+    t.strictSame([done.at(-1), questions.length], ['d', 2])
+  },
+)
+
+t.test('no answer is used twice', async t => {
+  const { done, questions, send } = openSends()
+  send('a')
+  questions[0]!.answer(false)
+  await settle()
+  send('b')
+  questions[1]!.answer(true)
+  await settle()
+  t.strictSame(done, ['a', 'ended'], 'a Node that is none of an edge was made meanwhile')
+})
+
+t.test('while it cannot be known nothing leaves', async t => {
+  const { done, questions, send } = openSends()
+  send('a')
+  questions[0]!.fail(new Error('the apiserver is away'))
+  await settle()
+  t.strictSame(done, ['unknown: the apiserver is away'])
+  send('b')
+  questions[1]!.answer(false)
+  await settle()
+  t.equal(done.at(-1), 'b')
+})
