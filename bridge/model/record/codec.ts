@@ -60,7 +60,7 @@ export interface EncodedRecord {
   readonly left: number
 }
 
-/** Encodes a record, one line per object. What does not fit is dropped from the end, ConfigMaps first. */
+/** Encodes a record, one line per object. What does not fit is left out, ConfigMaps first. */
 export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): EncodedRecord => {
   const all = [...record]
   const entries = Object.keys(LETTERS).flatMap(type => all.filter(([, held]) => held.type === type))
@@ -68,8 +68,9 @@ export const encodeRecord = (record: EdgeRecord, maxLength = MAX_LENGTH): Encode
   let length = HEADER.length + 1
   for (const [uid, held] of entries) {
     const line = lineOf(uid, held)
+    // A long line leaves out only its own object.
+    if (length + line.length + 1 > maxLength) continue
     length += line.length + 1
-    if (length > maxLength) break
     lines.push(line)
   }
   return { text: `${lines.join('\n')}\n`, left: entries.length - (lines.length - 1) }

@@ -12,6 +12,8 @@ import type { Call, Result } from './call.js'
 import { objectNameOf, objectsOf } from './objects.js'
 
 const PODS = objectsOf('pod')
+/** Longer than any uid that an edge gets from the cluster or gives its static pods. One that it makes up is kept and sent back. */
+const MAX_UID = 128
 
 type Judged =
   { readonly ok: true; readonly pod: PlacedPod } | Extract<Right, { readonly ok: false }>
@@ -59,7 +61,8 @@ export const patchPodStatus = async (call: Call): Promise<Result> => {
     return await writeStatus(call)
   } catch (error) {
     const { uid } = metadataOf(call.content)
-    if (isNotFound(error) && typeof uid === 'string') call.downstream.podUnknown(call.resource, uid)
+    if (isNotFound(error) && typeof uid === 'string' && uid.length <= MAX_UID)
+      call.downstream.podUnknown(call.resource, uid)
     throw error
   }
 }

@@ -83,6 +83,19 @@ t.test('13 000 objects fit; of more, pods come before what they refer to', t => 
   t.end()
 })
 
+t.test('an object with a long uid leaves out only itself', t => {
+  const long = 'x'.repeat(1 << 20)
+  const record = new Map([
+    [long, held('pod', 'made-up')],
+    [UID, held('pod', 'web')],
+    ['c', held('configmap', 'prices')],
+  ])
+  const { text, left } = encodeRecord(record)
+  t.equal(left, 1)
+  t.strictSame([...decodeRecord(text).record.keys()], [UID, 'c'])
+  t.end()
+})
+
 t.test('what is written is read again, and nothing that is read breaks it', t => {
   const entry = fc.tuple(
     fc.oneof(fc.uuid(), fc.string({ minLength: 1 })),

@@ -391,4 +391,8 @@ t.test('what upstream reports to downstream', async t => {
     'lease e1',
     'unknown pod gone u9',
   ])
+  seen.length = 0
+  for (const uid of ['x'.repeat(128), 'x'.repeat(129)])
+    await ask(link, said('patch', 'shop/podpatch/gone', JSON.stringify({ metadata: { uid } })))
+  t.strictSame(seen, [`unknown pod gone ${'x'.repeat(128)}`], 'a uid that is too long is none')
 })
