@@ -83,6 +83,22 @@ const ownPod = (question: Question, locations: LocationCache, check: PodCheck): 
   return when(question, pod.node === node ? check(pod) : 'it is a pod of another node')
 }
 
+/** The second is the first's old name, which the API still reads. */
+const ACCOUNTS = ['serviceAccountName', 'serviceAccount'] as const
+
+/** An owner that is a controller would count the pod as one of its own. */
+const ownersTrouble = ({ ownerReferences }: JsonMap, node: string): string | undefined => {
+  const owners: unknown = ownerReferences ?? []
+  const isOwn = (owner: unknown): boolean =>
+    isMap(owner) &&
+    owner['apiVersion'] === 'v1' &&
+    owner['kind'] === 'Node' &&
+    owner['name'] === node
+  return Array.isArray(owners) && owners.every(isOwn)
+    ? undefined
+    : 'only its Node may own a mirror pod'
+}
+
 const mirrorTrouble = ({ resource, content }: Question): string | undefined => {
   const { namespace, name } = metadataOf(content)
   const spec = isMap(content['spec']) ? content['spec'] : {}
@@ -93,8 +109,9 @@ const mirrorTrouble = ({ resource, content }: Question): string | undefined => {
   const [reference] = referencesOf(unmarked)
   if (reference !== undefined)
     return `a mirror pod may not refer to ${reference.type} ${reference.name}`
-  const account = spec['serviceAccountName'] ?? ''
-  return account === '' ? undefined : 'a mirror pod may not have a ServiceAccount'
+  const hasAccount = ACCOUNTS.some(key => (spec[key] ?? '') !== '')
+  if (hasAccount) return 'a mirror pod may not have a ServiceAccount'
+  return ownersTrouble(metadataOf(content), resource.node)
 }
 
 /** A token must be bound to one of the node's pods. */

@@ -30,9 +30,14 @@ const node = (name: string, metadata: object, more: object = {}): object => ({
 })
 const onEdge = (body: object): Sent => patch(`${NODES}/${EDGE}`, body)
 const status = (body: object): Sent => patch(`${NODES}/${EDGE}/status`, body, STRATEGIC)
-const mirror = (spec: object, annotations: object = { 'kubernetes.io/config.mirror': 'x' }): Sent =>
+const mirror = (
+  spec: object,
+  annotations: object = { 'kubernetes.io/config.mirror': 'x' },
+  more: object = {},
+): Sent =>
   post(PODS, {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: `static-${EDGE}`, annotations } },
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { name: `static-${EDGE}`, annotations, ...more },
     spec: {
       nodeName: EDGE,
       enableServiceLinks: false,
@@ -40,6 +45,9 @@ const mirror = (spec: object, annotations: object = { 'kubernetes.io/config.mirr
       ...spec,
     },
   })
+const owner = (apiVersion: string, kind: string, name: string): object => ({
+  ownerReferences: [{ apiVersion, kind, name, uid: 'x', controller: true }],
+})
 const lease = (name: string, holderIdentity = name, path = LEASES): Sent =>
   post(path, {
     ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name } },
@@ -75,6 +83,8 @@ const REFUSED: readonly (readonly [what: string, sent: Sent])[] = [
   ['a Node that is no edge says that it is well', patch(`${NODES}/writer/status`, { status: { phase: 'Running' } })],
   ['a Pod', mirror({}, {})],
   ['a mirror with a Secret', mirror({ volumes: [{ name: 'v', secret: { secretName: 's' } }] })],
+  ['a mirror that a ReplicaSet owns', mirror({}, undefined, owner('apps/v1', 'ReplicaSet', 'x'))],
+  ["a mirror that another's Node owns", mirror({}, undefined, owner('v1', 'Node', 'writer'))],
   ['a Pod of an edge that nobody deleted', remove(`${PODS}/bridged-pod`)],
   ['a label by the status of a Pod', patch(`${PODS}/bridged-pod/status`, { metadata: { labels: { a: 'b' } } })],
   ['a Lease in the name of another', lease('row', 'other')],
@@ -95,6 +105,7 @@ export const BRIDGE: readonly Row[] = [
     ['… has a label of its own', onEdge({ metadata: { labels: { shop: 'y' }, annotations: { shop: 'z' } } })],
     ['the Lease of a node', lease('row')],
     ['a mirror of its own Pod', mirror({})],
+    ['… owned by its Node', mirror({}, undefined, owner('v1', 'Node', EDGE))],
     ['a Pod runs', patch(`${PODS}/bridged-pod/status`, { status: { phase: 'Running' } })],
     ['an Event about a Node', event('Node')],
     ['what an edge holds', post(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bridge-record-x' } })],

@@ -221,6 +221,12 @@ t.test('a node may change itself, its Lease and its pods, and read what those re
       mirror({ serviceAccountName: 'admin' }),
       '403 Forbidden: till/pod/static: a mirror pod may not have a ServiceAccount',
     ],
+    [
+      'create-pod',
+      'till/pod/static',
+      mirror({ serviceAccount: 'admin' }),
+      '403 Forbidden: till/pod/static: a mirror pod may not have a ServiceAccount',
+    ],
     ['write-event', 'till/event/e', about({ kind: 'Pod', namespace: 'till', name: 'web' }), 'yes'],
     [
       'write-event',
@@ -276,6 +282,29 @@ t.test('a node may change itself, its Lease and its pods, and read what those re
   ]
   for (const [handler, resource, content, answer] of rows)
     t.equal(asked(handler, resource, content), answer, `${handler} ${resource}`)
+  t.end()
+})
+
+t.test('a mirror pod has no owner but its Node', t => {
+  const own = { apiVersion: 'v1', kind: 'Node', name: 'shop-1', uid: 'n', controller: true }
+  const rows: [owners: unknown, isAllowed: boolean][] = [
+    [undefined, true],
+    [null, true],
+    [[], true],
+    [[own], true],
+    [[own, { ...own, name: 'shop-2' }], false],
+    [[{ ...own, apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5d9' }], false],
+    [[{ ...own, apiVersion: 'example.com/v1' }], false],
+    [[{ ...own, kind: 'Pod' }], false],
+    [['shop-1'], false],
+    [own, false],
+  ]
+  for (const [ownerReferences, isAllowed] of rows)
+    t.equal(
+      asked('create-pod', 'till/pod/static', mirror({}, { ownerReferences })),
+      isAllowed ? 'yes' : '403 Forbidden: till/pod/static: only its Node may own a mirror pod',
+      JSON.stringify(ownerReferences),
+    )
   t.end()
 })
 
