@@ -106,7 +106,7 @@ export class Sender {
   answering({ node, ...resource }: Resource, object: JsonMap): void {
     const record = this.#lanes.get(node)?.record
     const uid = metadataText(object, 'uid')
-    if (record === undefined || uid === '' || !isKept(resource) || record.held.has(uid)) return
+    if (record === undefined || uid === '' || !isKept(resource)) return
     const { type, namespace, name } = resource
     const version = metadataText(object, 'resourceVersion')
     record.answering(uid, { type, namespace, name, version, print: printOf(type, object) })
