@@ -58,6 +58,8 @@ class Feed implements HealthFeed {
   #failures = 0
   #connects = 0
   #events = 0
+  /** A whole report arrived while the present stream was open. Until then the stream says nothing about the last report. */
+  #hasReport = false
 
   constructor(options: FeedOptions, seams: FeedSeams) {
     this.#options = options
@@ -154,6 +156,7 @@ class Feed implements HealthFeed {
   async #follow(answer: AgentAnswer, life: AbortController): Promise<void> {
     const { clock } = this.#seams
     this.#connects++
+    this.#hasReport = false
     let spokeAt = clock.now()
     let cancel: () => void = () => undefined
     const watch = (): void => {
@@ -168,7 +171,7 @@ class Feed implements HealthFeed {
       for await (const chunk of answer.chunks) {
         spokeAt = clock.now()
         for (const event of reader.push(chunk)) this.#takeEvent(event)
-        this.#heard('push')
+        this.#spoke()
       }
     } catch (error) {
       throw life.signal.aborted ? (life.signal.reason as Error) : error
@@ -191,7 +194,9 @@ class Feed implements HealthFeed {
           return readDocument(chunks)
         })
         // Responses of two connections have no order: if an event arrived in the meantime, that is newer.
-        if (before === this.#events && !life.signal.aborted) this.#takeDocument(text)
+        if (before !== this.#events || life.signal.aborted) continue
+        this.#takeDocument(text)
+        this.#heard('push')
       } catch (error) {
         life.abort(error)
       }
@@ -212,10 +217,16 @@ class Feed implements HealthFeed {
 
   #takeDocument(text: string): void {
     this.#report(this.#known.replace(parseLocalInfo(text)))
+    this.#hasReport = true
   }
 
   #report(names: readonly string[]): void {
     if (names.length > 0) this.#seams.onChange(names)
+  }
+
+  /** The stream spoke: what it has reported is still true. */
+  #spoke(): void {
+    if (this.#hasReport) this.#heard('push')
   }
 
   #heard(source: 'push' | 'poll'): void {

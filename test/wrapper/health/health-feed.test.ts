@@ -212,6 +212,66 @@ t.test('a silent stream is closed, even if requests are answered', async t => {
   t.equal(bed.streams().length, 2)
 })
 
+/** A feed that knows `b` as dead from a stream that has ended; each later stream is what the test makes of it. */
+const afterReport = async (t: Test, ...given: [Answering, Answering?]): Promise<Bed> => {
+  const bed = makeBed(t, ...given)
+  await settle()
+  bed.asked[0]!.answer.event('snapshot', { ...both, b: { Normal: false } })
+  bed.asked[0]!.answer.end()
+  await settle()
+  return bed
+}
+
+/** Let time pass, and write to each stream as soon as it is open. */
+const writingToEach = async (bed: Bed, ms: number, write: Row[2]) => {
+  const written = new Set<Asked>()
+  const until = bed.clock.now() + ms
+  while (bed.clock.now() < until) {
+    for (const stream of bed.streams().slice(1)) {
+      if (written.has(stream)) continue
+      written.add(stream)
+      write(stream.answer)
+    }
+    await bed.clock.advance(250)
+  }
+}
+
+type Row = readonly [string, Answering, (answer: OpenAnswer) => unknown]
+
+for (const [what, plain, write] of [
+  [
+    'a report that cannot be read, in two pieces,',
+    'refuse',
+    answer => {
+      answer.write('event: snapshot\nid: 2\n')
+      answer.write('data: {"b":{"Normal":"yes"}}\n\n')
+    },
+  ],
+  ['a comment before the agent hangs', 'hang', answer => answer.write(': still here\n\n')],
+  ['half a report', 'refuse', answer => answer.write('event: snapshot\ndata: {"b":')],
+  ['a change without a report before it', 'refuse', answer => answer.event('change', {})],
+] as const satisfies readonly Row[])
+  t.test(`${what} does not keep the last report fresh, nor make it fresh again`, async t => {
+    const bed = await afterReport(t, 'stream', plain)
+    await writingToEach(bed, 299_000, write)
+    t.match(bed.feed.status, { state: 'last-known', dead: ['b'] })
+    await writingToEach(bed, 301_000, write)
+    t.equal(bed.feed.isFresh, false, `${bed.feed.status.state}, ${bed.feed.status.ageMs} ms old`)
+    t.ok(bed.streams().length < 250, `${bed.streams().length} streams in ten minutes: no rush`)
+  })
+
+t.test('a stream that has not reported yet is fresh once the request beside it was', async t => {
+  const bed = await afterReport(t, 'stream', 'refuse')
+  bed.answering.stream = 'refuse'
+  await bed.clock.advance(400_000)
+  t.equal(bed.feed.isFresh, false)
+  bed.answering = { stream: 'stream', plain: { body: both } }
+  await bed.clock.advance(10_000)
+  t.equal(bed.feed.isFresh, false)
+  await bed.clock.advance(17_000)
+  t.match(bed.feed.status, { state: 'fresh', dead: [] })
+})
+
 t.test('requests beside the stream restore what it lost, but never overtake it', async t => {
   const bed = makeBed(t, 'stream', { body: { ...both, b: { Normal: false } } })
   await settle()
