@@ -54,6 +54,7 @@ export class Persistence {
   readonly #options: PersistenceOptions
   readonly #seams: PersistenceSeams
   #server: WrapperServer | undefined
+  #nodesRecalled: Promise<void> = Promise.resolve()
 
   constructor(options: PersistenceOptions, seams: PersistenceSeams) {
     this.#options = options
@@ -84,11 +85,13 @@ export class Persistence {
   }
 
   /**
-   * Wait a moment for the apiserver to say which nodes topology keys refer to, then let services be served without that.
+   * Wait a moment for the apiserver to say which nodes topology keys refer to, and for this node's labels, also from disk;
+   * then let services be served without that.
    */
   async stopWaiting(signal: AbortSignal): Promise<void> {
-    if (await sleep(this.#seams.clock, this.#options.bootWaitMs, signal))
-      this.#server!.store.stopWaiting()
+    if (!(await sleep(this.#seams.clock, this.#options.bootWaitMs, signal))) return
+    await this.#nodesRecalled
+    if (!signal.aborted) this.#server!.store.stopWaiting()
   }
 
   neighboursChanged(): void {
@@ -120,7 +123,13 @@ export class Persistence {
    * A resource is now followed. Wait a moment for the apiserver; then serve the list on disk. Resources do not
    * wait for each other. Never rejects.
    */
-  async recall(resource: Resource, signal: AbortSignal): Promise<void> {
+  recall(resource: Resource, signal: AbortSignal): Promise<void> {
+    const recalled = this.#recall(resource, signal)
+    if (resource === 'nodes') this.#nodesRecalled = recalled
+    return recalled
+  }
+
+  async #recall(resource: Resource, signal: AbortSignal): Promise<void> {
     const { clock } = this.#seams
     const until = clock.now() + this.#options.bootWaitMs
     while (this.#isOpen(resource) && clock.now() < until)

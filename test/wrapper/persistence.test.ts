@@ -177,3 +177,34 @@ FW6('what the apiserver tells while the disk is read goes before the disk', asyn
   t.equal(bed.shows('nodes'), 'absent 0', 'the 404 is believed now')
   t.equal(bed.persistence.servedFromDisk.size, 0)
 })
+
+t.test(
+  'services are not served without nodes while the list of those is read from disk',
+  async t => {
+    const bed = await makeBed({ ...saved, endpointslices: [] })
+    let open = (): void => undefined
+    bed.disk.opens = new Promise(resolve => (open = resolve))
+    bed.listed('services')
+    bed.listed('endpointslices')
+    bed.follow('nodes')
+    const isOver = bed.persistence.stopWaiting(bed.stop.signal)
+    await pass(bed, BOOT_WAIT_MS + 100)
+    t.equal(bed.shows('endpointslices'), 'empty 0', 'they wait for it')
+    open()
+    await isOver
+    t.equal(bed.shows('nodes'), 'filled 1')
+    t.equal(bed.shows('endpointslices'), 'filled 0')
+  },
+)
+
+t.test('without a list of nodes the rest is served once the wait is over', async t => {
+  const bed = await makeBed({})
+  for (const resource of ['services', 'endpointslices'] as const) bed.listed(resource)
+  bed.follow('nodes')
+  const isOver = bed.persistence.stopWaiting(bed.stop.signal)
+  await pass(bed, BOOT_WAIT_MS - 100)
+  t.equal(bed.shows('endpointslices'), 'empty 0')
+  await pass(bed, 200)
+  await isOver
+  t.equal(bed.shows('endpointslices'), 'filled 0')
+})

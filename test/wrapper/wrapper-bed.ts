@@ -122,6 +122,8 @@ export const startWrapper = async (
   }
 }
 
+export type WrapperBed = Awaited<ReturnType<typeof startWrapper>>
+
 /** Look until it is there; time stands still. */
 export const isSo = async (look: () => Promise<boolean> | boolean): Promise<void> => {
   while (!(await look())) await settle()

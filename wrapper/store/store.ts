@@ -49,7 +49,7 @@ export class Store {
   readonly #topology: ServiceTopology
   readonly #replaced = new Set<Resource>()
   #wasFresh: boolean
-  /** Whether services may wait until the nodes for their topology keys are known. */
+  /** Whether services may wait until this node's labels, and the nodes for their topology keys, are known. */
   #isPatient = true
 
   constructor(options: StoreOptions, { versions, health, log }: StoreSeams) {
@@ -132,7 +132,8 @@ export class Store {
   }
 
   /**
-   * Serve from now on even if the nodes for some topology keys are unknown: those services have only this node's endpoints.
+   * Serve from now on even if the nodes for some topology keys are unknown, or this node's own labels: those services have
+   * only this node's endpoints.
    */
   stopWaiting(): void {
     this.#isPatient = false
@@ -235,9 +236,14 @@ export class Store {
   #fill(): void {
     for (const resource of ['nodes', 'services', 'servicecidrs'] as const)
       if (this.#replaced.has(resource)) this.#tables[resource].fill()
-    if (!this.#replaced.has('nodes') || !this.#replaced.has('services')) return
-    if (this.#isPatient && !this.#topology.isSettled(this.#isService)) return
+    if (!this.#replaced.has('services')) return
+    if (this.#isPatient && !this.#canJudge()) return
     this.#pruned.begin(resource => this.#replaced.has(resource))
+  }
+
+  /** Whether everything is known that services' topology keys depend on. */
+  #canJudge(): boolean {
+    return this.#replaced.has('nodes') && this.#topology.isSettled(this.#isService)
   }
 
   #flush(): void {
