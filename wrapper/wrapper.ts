@@ -61,6 +61,8 @@ class NodeWrapper implements Wrapper {
   /** Connections that were closed to make room. */
   readonly #connectionsEvicted = { clients: 0, status: 0 }
   #server: WrapperServer | undefined
+  /** When a table changed last that the apiserver had been heard before, `Clock.now`. */
+  #heardAt = -Infinity
   #starting: Promise<void> | undefined
   #stopped: Promise<void> | undefined
 
@@ -193,8 +195,16 @@ class NodeWrapper implements Wrapper {
     const { store } = this.#server!
     if (resource !== 'nodes' || this.#ownNode.haveLabelsChanged(store.table('nodes')))
       this.#persistence.changed(resource)
-    const waits = this.#proxy.events.length > 0
-    if (waits && this.#persistence.isFromApi(resource) && !this.#isCut()) this.#proxy.online()
+    if (this.#wasHeard() && this.#persistence.isFromApi(resource) && !this.#isCut())
+      this.#proxy.online()
+  }
+
+  /** Whether the apiserver was heard since this was asked last: tables also change when the agent reports. */
+  #wasHeard(): boolean {
+    const before = this.#heardAt
+    const followed = Object.values(this.#server?.upstream ?? {})
+    this.#heardAt = Math.max(before, ...followed.map(({ lastHeardAt }) => lastHeardAt))
+    return this.#heardAt > before
   }
 
   /** The agent reports nodes by their addresses. */

@@ -12,9 +12,10 @@ export interface QueuedEvent {
 
 /**
  * The outcome of sending an Event. `unreachable`: there was no answer. `failed`: the apiserver reports a temporary failure,
- * which may be its own or concern this Event.
+ * which may be its own or concern this Event; `retryAfterMs`: it also said how long to wait.
  */
-export type SentEvent = 'sent' | 'refused' | 'failed' | 'unreachable'
+export type SentEvent =
+  'sent' | 'refused' | 'failed' | 'unreachable' | { readonly retryAfterMs: number }
 
 /** Limits of the queue. */
 export interface QueueOptions {
@@ -37,7 +38,7 @@ export interface QueueCounts {
   sent: number
   /** Not accepted, because the queue was full: the caller got an error. */
   dropped: number
-  /** Refused by the apiserver: a token had expired, a namespace was gone, or it failed each time. */
+  /** Refused by the apiserver: a token had expired, a namespace was gone, or it failed or dropped the connection each time. */
   refused: number
   /** Still waiting when we stopped. */
   lost: number
@@ -48,22 +49,42 @@ const LAST_WAIT_MS = 30_000
 /** As many attempts as client-go makes. */
 const MAX_FAILURES = 12
 
+/** After as many attempts without an answer each second one is made with another Event: it may be this one's fault. */
+const DOUBTED_AFTER = 3
+
 interface Waiting {
   readonly event: QueuedEvent
+  tries: number
+  /** Failures while the apiserver was there. */
   failures: number
   /** `Clock.now` of the next attempt. */
   dueAt: number
+  /** How often the apiserver was known to have answered anybody when this one was tried last. */
+  answersSeen: number
+}
+
+/** `outage`: nobody answers. `failure`: after an answer that was a failure. `idle`: every Event waits after a failure. */
+interface Pause {
+  readonly ms: number
+  readonly why: 'outage' | 'failure' | 'idle'
 }
 
 const sizeOf = ({ url, headers, body }: QueuedEvent): number =>
   body.length + url.length + headers.reduce((sum, text) => sum + text.length, 0)
+
+/** The one to send next: the oldest, or in a long outage now and then the one that was tried least. */
+const choose = (due: readonly Waiting[], unreached: number): Waiting | undefined => {
+  const [oldest, ...others] = due
+  if (oldest === undefined || unreached < DOUBTED_AFTER || unreached % 2 === 0) return oldest
+  return others.reduce((least, each) => (each.tries < least.tries ? each : least), oldest)
+}
 
 const backoffMs = (times: number): number =>
   Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, times))
 
 /**
  * Queues Events in order of arrival and sends them when the apiserver is reachable again. One that failed waits, and others
- * are sent before it.
+ * are sent before it; so does one that gets no answer while the apiserver answers others. An outage counts against no Event.
  */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
@@ -74,8 +95,11 @@ export class EventQueue {
   #bytes = 0
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
-  /** The apiserver is reachable, and all queued Events have failed before. */
-  #isIdle = false
+  #pausing: Pause['why'] | undefined
+  /** How often the apiserver is known to have answered: an Event, or the wrapper. */
+  #answers = 0
+  /** Attempts in a row without an answer. */
+  #unreached = 0
 
   constructor(options: QueueOptions, seams: QueueSeams) {
     this.#options = options
@@ -103,8 +127,8 @@ export class EventQueue {
       return false
     }
     if (this.length === 0) this.#seams.log.info('events wait for the apiserver')
-    this.#events.push({ event, failures: 0, dueAt: 0 })
-    if (this.#isIdle) this.#wake()
+    this.#events.push({ event, tries: 0, failures: 0, dueAt: 0, answersSeen: this.#answers })
+    if (this.#pausing === 'idle') this.#wake()
     this.#bytes += bytes
     this.counts.accepted++
     this.#running ??= this.#drain().finally(() => {
@@ -113,10 +137,11 @@ export class EventQueue {
     return true
   }
 
-  /** The apiserver answers again: send at once. */
+  /** The apiserver has answered: after an outage send at once. Events on which it failed go on waiting. */
   retry(): void {
-    for (const waiting of this.#events) waiting.dueAt = 0
-    this.#wake()
+    this.#answers++
+    this.#unreached = 0
+    if (this.#pausing === 'outage') this.#wake()
   }
 
   async stop(): Promise<void> {
@@ -133,49 +158,63 @@ export class EventQueue {
     const { clock } = this.#seams
     for (;;) {
       const now = clock.now()
-      const next = this.#events.find(({ dueAt }) => dueAt <= now)
+      const due = this.#events.filter(({ dueAt }) => dueAt <= now)
+      const next = choose(due, this.#unreached)
       if (next !== undefined || this.length === 0 || this.#stopping.signal.aborted) return next
-      this.#isIdle = true
-      await this.#pause(Math.min(...this.#events.map(({ dueAt }) => dueAt)) - now, 0)
-      this.#isIdle = false
+      const dueAt = Math.min(...this.#events.map(waiting => waiting.dueAt))
+      await this.#pause({ ms: dueAt - now, why: 'idle' }, 0)
     }
   }
 
   async #drain(): Promise<void> {
-    const { clock, log, send } = this.#seams
+    const { log, send } = this.#seams
     const { signal } = this.#stopping
-    let unreached = 0
-    await this.#pause(FIRST_WAIT_MS)
+    this.#unreached = 0
+    await this.#pause({ ms: FIRST_WAIT_MS, why: 'outage' })
     for (let next = await this.#next(); next !== undefined; next = await this.#next()) {
       if (signal.aborted) return
-      const outcome = await send(next.event, signal)
-      if (outcome === 'unreachable') {
-        await this.#pause(backoffMs(unreached++))
-        continue
-      }
-      unreached = 0
-      if (outcome === 'failed' && ++next.failures < MAX_FAILURES) {
-        next.dueAt = clock.now() + backoffMs(next.failures)
-        await this.#pause(FIRST_WAIT_MS)
-        continue
-      }
-      this.#events.splice(this.#events.indexOf(next), 1)
-      this.#bytes -= sizeOf(next.event)
-      this.counts[outcome === 'failed' ? 'refused' : outcome]++
+      const pause = this.#take(next, await send(next.event, signal))
+      if (pause !== undefined) await this.#pause(pause)
     }
     if (signal.aborted) return
     log.info('all events are delivered', { ...this.counts })
   }
 
-  /** Waits for a time, or until `retry`. */
-  async #pause(ms: number, spread = 0.2): Promise<void> {
+  /** Take an outcome. @returns how long to wait before the next attempt, with any Event */
+  #take(tried: Waiting, outcome: SentEvent): Pause | undefined {
+    const isThere = outcome !== 'unreachable' || this.#answers > tried.answersSeen
+    if (outcome !== 'unreachable') this.#answers++
+    tried.answersSeen = this.#answers
+    tried.tries++
+    if (!isThere) return { ms: backoffMs(this.#unreached++), why: 'outage' }
+    this.#unreached = 0
+    const isOver = outcome === 'sent' || outcome === 'refused'
+    if (isOver || ++tried.failures >= MAX_FAILURES) {
+      this.#remove(tried, isOver ? outcome : 'refused')
+      return undefined
+    }
+    const { retryAfterMs } = typeof outcome === 'string' ? { retryAfterMs: 0 } : outcome
+    tried.dueAt = this.#seams.clock.now() + Math.max(retryAfterMs, backoffMs(tried.failures))
+    return { ms: FIRST_WAIT_MS, why: 'failure' }
+  }
+
+  #remove(over: Waiting, outcome: 'sent' | 'refused'): void {
+    this.#events.splice(this.#events.indexOf(over), 1)
+    this.#bytes -= sizeOf(over.event)
+    this.counts[outcome]++
+  }
+
+  /** Waits for a time, or until something else ends the pause. */
+  async #pause({ ms, why }: Pause, spread = 0.2): Promise<void> {
     const { clock, random } = this.#seams
     const pause = new AbortController()
     const end = (): void => pause.abort()
     this.#wake = end
+    this.#pausing = why
     this.#stopping.signal.addEventListener('abort', end, { once: true })
     if (this.#stopping.signal.aborted) end()
     await sleep(clock, jitter(random, ms, spread), pause.signal)
+    this.#pausing = undefined
     this.#stopping.signal.removeEventListener('abort', end)
   }
 }

@@ -71,7 +71,7 @@ export class Proxy {
     const { counts, bodies } = this
     this.#forwarder = new Forwarder({ ...{ pool: this.#pool, counts, bodies }, ...seams })
     const send = (event: QueuedEvent, signal: AbortSignal): Promise<SentEvent> =>
-      sendEvent(this.#pool, event, signal)
+      sendEvent(this.#pool, clock, event, signal)
     this.events = new EventQueue(queue, { clock, random, log, send })
   }
 
@@ -96,7 +96,7 @@ export class Proxy {
     })
   }
 
-  /** Call when the apiserver is reachable again. */
+  /** Call when the apiserver has answered. */
   online(): void {
     this.events.retry()
   }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Clock } from '../../core/clock.js'
+import { parseRetryAfter } from '../../kube/client/retry-after.js'
 import type { QueuedEvent, SentEvent } from './event-queue.js'
 import type { UpstreamPool } from './upstream-call.js'
 
-/** Time limit for response headers. */
-const ANSWER_MS = 5_000
+/** Time limit for response headers: an admission webhook may take 10 s by default. */
+const ANSWER_MS = 15_000
 
 /** Send a queued Event with its own headers. Never rejects. */
 export const sendEvent = async (
   pool: UpstreamPool,
+  clock: Clock,
   { url, headers, body }: QueuedEvent,
   signal: AbortSignal,
 ): Promise<SentEvent> => {
@@ -24,8 +27,11 @@ export const sendEvent = async (
     call.request.end(body)
     const { response } = await call.answer.finally(() => signal.removeEventListener('abort', abort))
     response.resume()
-    const { statusCode = 500 } = response
-    if (statusCode === 429 || statusCode >= 500) return 'failed'
+    const { statusCode = 500, headers: said } = response
+    if (statusCode === 429 || statusCode >= 500) {
+      const retryAfterMs = parseRetryAfter(said['retry-after'], clock.wall())
+      return retryAfterMs === undefined ? 'failed' : { retryAfterMs }
+    }
     return statusCode < 300 || statusCode === 409 ? 'sent' : 'refused'
   } catch {
     // The reason does not matter, since it is tried again. The error may quote headers and is not logged.

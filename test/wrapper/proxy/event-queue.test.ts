@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { EventQueue, type QueuedEvent, type SentEvent } from '../../../wrapper/proxy/event-queue.js'
 import { FakeClock, settle } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -112,7 +112,90 @@ t.test('an apiserver that fails on all of them is asked ever more rarely', async
   t.ok(bed.tried.length > 6 && bed.tried.length < 20, `${bed.tried.length} tries in a minute`)
   t.equal(bed.queue.length, 3)
   bed.answers.splice(0, 100, 'sent', 'sent', 'sent')
+  const { length } = bed.tried
   bed.queue.retry()
   await settle()
+  t.equal(bed.tried.length, length, 'that it answers somebody does not hurry it')
+  await bed.clock.advance(40_000)
   t.match(bed.queue.counts, { sent: 3, refused: 0 })
+})
+
+t.test('an apiserver that says when to try again is not asked earlier', async t => {
+  const bed = makeBed([{ retryAfterMs: 120_000 }, 'sent', { retryAfterMs: 0 }, 'sent'])
+  bed.queue.offer(event('a'))
+  bed.queue.offer(event('b'))
+  await bed.clock.advance(100_000)
+  t.strictSame(bed.tried, ['a', 'b'])
+  await bed.clock.advance(21_500)
+  t.strictSame(bed.tried, ['a', 'b', 'a'])
+  await bed.clock.advance(1_500)
+  t.strictSame(bed.tried.length, 3, 'not at once, even if it says so')
+  await bed.clock.advance(10_000)
+  t.match(bed.queue.counts, { sent: 2 })
+})
+
+/** The apiserver drops the connection of each `x`; while the link is down, of all. */
+const makeDropping = (t: Test, names: string) => {
+  const clock = new FakeClock()
+  const tried: string[] = []
+  const link = { isUp: false }
+  const queue = new EventQueue(
+    { maxEvents: 100, maxBytes: 100_000 },
+    {
+      ...{ clock, log: recordingLog(), random: seededRandom(1) },
+      send: ({ body }) => {
+        const name = body.toString('latin1', 0, 1)
+        tried.push(name)
+        return Promise.resolve(name === 'x' || !link.isUp ? 'unreachable' : 'sent')
+      },
+    },
+  )
+  t.teardown(() => queue.stop())
+  for (const name of names) queue.offer(event(name))
+  return { clock, tried, link, queue }
+}
+
+for (const [what, retries] of [
+  ['although nothing else is heard of the apiserver', false],
+  ['the wrapper hears the apiserver all the time', true],
+] as const)
+  t.test(`one that never gets an answer holds up no other: ${what}`, async t => {
+    const bed = makeDropping(t, 'xxabc')
+    bed.link.isUp = true
+    for (let s = 0; s < 120; s++) {
+      if (retries) bed.queue.retry()
+      await bed.clock.advance(1_000)
+    }
+    t.strictSame(
+      bed.tried.filter(name => name !== 'x'),
+      ['a', 'b', 'c'],
+    )
+    t.equal(bed.queue.length, 2, 'they are tried again')
+    for (let s = 0; s < 1_200; s++) {
+      if (s % 60 === 0) bed.queue.offer(event('d'))
+      await bed.clock.advance(1_000)
+    }
+    t.match(bed.queue.counts, { sent: 23, refused: 2 }, 'in the end they are given up')
+  })
+
+t.test('an outage of a day drops no Event, and afterwards they come in order', async t => {
+  const bed = makeDropping(t, 'abcde')
+  for (let h = 0; h < 24; h++) await bed.clock.advance(3_600_000)
+  t.match(bed.queue.counts, { sent: 0, refused: 0 })
+  t.equal(bed.queue.length, 5)
+  bed.tried.length = 0
+  bed.link.isUp = true
+  bed.queue.retry()
+  await settle()
+  t.strictSame(bed.tried, ['a', 'b', 'c', 'd', 'e'])
+})
+
+t.test('a link that comes and goes costs an Event at most one attempt each time', async t => {
+  const bed = makeDropping(t, 'ab')
+  for (let i = 0; i < 11; i++) {
+    bed.queue.retry()
+    await bed.clock.advance(600_000)
+  }
+  t.match(bed.queue.counts, { refused: 0 })
+  t.equal(bed.queue.length, 2)
 })
