@@ -229,12 +229,11 @@ class NodeWrapper implements Wrapper {
     return names
   }
 
-  /** Whether no watch runs and one of them reports an error. */
+  /** Whether no watch runs and nobody answered one of them. */
   #isCut(): boolean {
     const followed = Object.values(this.#server?.upstream ?? {})
     return (
-      followed.some(({ trouble }) => trouble !== undefined) &&
-      followed.every(({ state }) => state !== 'watching')
+      followed.some(({ isAway }) => isAway) && followed.every(({ state }) => state !== 'watching')
     )
   }
 }

@@ -56,6 +56,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
   #lastHeardAt = -Infinity
   #lists = 0
   #trouble: string | undefined
+  #isAway = false
   #hasComplained = false
   /** A steady watch broke, and none was steady since. */
   #isReturning = false
@@ -91,6 +92,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
       lastHeardAt: this.#lastHeardAt,
       lists: this.#lists,
       trouble: this.#trouble,
+      isAway: this.#isAway,
     }
   }
 
@@ -172,6 +174,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     client.progress.listed(this, version, this.#resume.listed(version))
     this.#lists++
     this.#trouble = undefined
+    this.#isAway = false
     this.#spec.onWarning?.(warning)
     this.#receiver.replace(Object.freeze(items))
     this.#receiver.reached(version)
@@ -265,6 +268,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#backoff.succeeded()
     this.#isReturning = false
     this.#trouble = undefined
+    this.#isAway = false
     if (this.#hasComplained) this.#seams.log.info('watch recovered', { what: this.#spec.what })
     this.#hasComplained = false
   }
@@ -273,6 +277,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     // The next list is read from etcd; a watch that gets this answer may be of a store that was restored.
     const isLag = this.#resume.version === undefined && isTooNew(error)
     this.#resume.failed(error)
+    this.#isAway = isAbsence(error) || error instanceof IdleError
     if (!this.#hasOpened && !isLag && isAbsence(error)) this.#seams.client.progress.wasAway()
     if (error instanceof KubeStatusError) this.#refused(error.status)
     if (error instanceof UnusableListError && this.#state === 'listing')

@@ -22,6 +22,8 @@ export interface WatchStatus {
   readonly lists: number
   /** The last error as text; undefined since the last success. */
   readonly trouble: string | undefined
+  /** The last error was that nobody answered for the server; false since the last success, and after a refusal of the server's. */
+  readonly isAway: boolean
 }
 
 /** A running list/watch. */

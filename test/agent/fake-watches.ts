@@ -70,7 +70,13 @@ export class FakeWatches implements KubeApi {
     const open: Open<T> = { key, selector: selector ?? '', sink, known, isOpen: true }
     list.push(open)
     return {
-      status: { state: 'watching', lastHeardAt: 0, lists: this.watchLists, trouble: undefined },
+      status: {
+        state: 'watching',
+        lastHeardAt: 0,
+        lists: this.watchLists,
+        trouble: undefined,
+        isAway: false,
+      },
       stop: async () => {
         open.isOpen = false
       },

@@ -64,7 +64,7 @@ const bed = (more: Partial<InformerOptions<View>> = {}) => {
     parse = type.parse
     sink = to
     return {
-      status: { state: 'watching', lastHeardAt: 5, lists: 1, trouble: undefined },
+      status: { state: 'watching', lastHeardAt: 5, lists: 1, trouble: undefined, isAway: false },
       stop: async () => {
         hasStopped = true
       },

@@ -64,7 +64,7 @@ export const memoryApi = (clock: Clock) => {
         if (!isStopped) sink.replace(list['items'] as readonly Json[])
       })
       return {
-        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined, isAway: false },
         stop: () => {
           isStopped = true
           end()

@@ -13,7 +13,7 @@ import { item, makeStore, node, service } from './wrapper-world.js'
 
 const BOOT_WAIT_MS = 3_000
 const QUIET: WatchStatus = {
-  ...{ state: 'listing', lastHeardAt: -Infinity, lists: 0, trouble: undefined },
+  ...{ state: 'listing', lastHeardAt: -Infinity, lists: 0, trouble: undefined, isAway: false },
 }
 
 const saved: Partial<Record<string, SavedItems>> = {

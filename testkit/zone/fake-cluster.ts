@@ -272,7 +272,7 @@ export class FakeCluster {
       if (each.isOpen && !this.#cut.has(client)) each.resync()
     })
     return {
-      status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+      status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined, isAway: false },
       stop: async () => {
         each.isOpen = false
         this.#subscriptions.delete(each)

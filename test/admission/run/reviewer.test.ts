@@ -29,7 +29,7 @@ const scene = () => {
     parse = type.parse
     return {
       get status() {
-        return { state, lastHeardAt: clock.now(), lists: 1, trouble: undefined }
+        return { state, lastHeardAt: clock.now(), lists: 1, trouble: undefined, isAway: false }
       },
       stop: () => Promise.resolve(),
     }

@@ -34,7 +34,7 @@ t.test('a list in pages, then a watch from its version', async t => {
     { pick: { selector: 'zone in (x,y)' } },
   )
   const before = { state: 'listing', lastHeardAt: -Infinity, lists: 0, trouble: undefined }
-  t.same(watching.status, before)
+  t.same(watching.status, { ...before, isAway: false })
   await sink.until(4)
   t.same(sink.changes, ['=a,b,c', '+b', '-a', '+d'])
   const [first, second, watch] = server.asked
@@ -371,7 +371,7 @@ t.test('refused connections: waits grow to 30 s, and start anew after a success'
     t.ok(waitMs >= 0.7 * nominal && waitMs <= nominal, `${waitMs} ms is about ${nominal} ms`)
     await clock.advance(waitMs + 1)
   }
-  t.match(watching.status.trouble, /ECONNREFUSED/)
+  t.match(watching.status, { trouble: /ECONNREFUSED/, isAway: true })
   t.equal(log.lines.filter(line => line.level === 'warn').length, 1, 'warned once')
   await api.close()
 })
@@ -402,7 +402,7 @@ t.test('a watch that lives resets the waits and says that it is well', async t =
   await state('watching')
   await clock.advance(5_000)
   t.match(log.lines.at(-1), { level: 'info', message: 'watch recovered' })
-  t.equal(watching.status.trouble, undefined)
+  t.match(watching.status, { trouble: undefined, isAway: false })
   server.asked[6]!.end()
   t.equal(await waitedFor(7), 0, 'a watch that ends in the course of things is resumed at once')
   const waited = await waitedFor(8)
@@ -594,5 +594,5 @@ t.test(
 t.test('what is no list is none, also without a version', async t => {
   const { watching, state } = await setUp(t, [answer({ kind: 'Status', metadata: {} })])
   await state('backing-off')
-  t.match(watching.status.trouble, /no list of the Kubernetes API/)
+  t.match(watching.status, { trouble: /no list of the Kubernetes API/, isAway: false })
 })

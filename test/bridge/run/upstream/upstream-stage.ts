@@ -70,7 +70,7 @@ export class FakeApi {
         return type.parse(found)
       },
       watch: () => ({
-        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined },
+        status: { state: 'watching', lastHeardAt: 0, lists: 1, trouble: undefined, isAway: false },
         stop: () => Promise.resolve(),
       }),
       list: async (type, which) => {
