@@ -54,6 +54,14 @@ const FIRST_MS = 1_000
 const VERSION_FILE = 'served-version'
 /** Versions that are reserved for one process; so many changes would take years. */
 const LIFE = 1_000_000_000
+/** No process of ours gets here: above it nothing could be counted. A start from the year 2112 leaves room for four million lives. */
+const MAX_LAST = Number.MAX_SAFE_INTEGER - 2 * LIFE
+
+/** The version in the file; 0 when it cannot be one of ours. */
+const lastIn = (text: string): number => {
+  const last = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  return last > MAX_LAST ? 0 : last
+}
 
 interface Kept {
   isChanged: boolean
@@ -105,7 +113,7 @@ class DiskLists implements LastLists {
     let last = 0
     try {
       const text = (await folder.read(VERSION_FILE, 64))?.toString('latin1').trim() ?? ''
-      last = /^\d{1,16}$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER / 2) : 0
+      last = lastIn(text)
       await folder.replace(VERSION_FILE, [Buffer.from(`${newestOf(last) + LIFE}\n`)])
     } catch (error) {
       this.#fail('the served version cannot be kept on disk', VERSION_FILE, error)

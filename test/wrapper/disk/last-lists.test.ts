@@ -11,6 +11,7 @@ import {
   type SavedItem,
   type SavedItems,
 } from '../../../wrapper/disk/list-file.js'
+import { makeVersions } from '../../../wrapper/store/versions.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import fc from '../../../testkit/properties.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -268,6 +269,21 @@ t.test('files that cannot be used are logged and left alone', async t => {
   t.match(bed.lists.trouble, /6\d\d\d bytes are more than 5000/, 'a list that is too large')
 })
 
+t.test('versions grow over each start, even with a clock beyond the year 2112', async t => {
+  const bed = makeBed(t)
+  let before = 0
+  for (const year of [2150, 2150, 2026, 2150]) {
+    const last = await makeBed(t, bed.path).lists.claimVersions(
+      known => makeVersions(Date.UTC(year, 0, 1), known).newest,
+    )
+    const versions = makeVersions(Date.UTC(year, 0, 1), last)
+    t.ok(versions.newest > before, `${year}: ${versions.newest}`)
+    for (let i = 0; i < 1_000; i++) versions.next()
+    before = versions.newest
+    t.ok(Number.isSafeInteger(before))
+  }
+})
+
 t.test(
   'versions of a new life are above those of the last, even if the clock went back',
   async t => {
@@ -280,6 +296,9 @@ t.test(
     t.ok((await claim(1)) > second)
     writeFileSync(join(bed.path, 'served-version'), 'rubbish')
     t.equal(await claim(9), 0)
+    writeFileSync(join(bed.path, 'served-version'), '9999999999999999')
+    t.equal(await claim(9), 0, 'nobody can count from there')
+    t.equal(await claim(9), 9 + 1_000_000_000)
     mkdirSync(join(bed.path, '.served-version.new'))
     chmodSync(bed.path, 0o700)
     const broken = makeBed(t, bed.path)
