@@ -110,7 +110,7 @@ t.test('FW2: in YAML as well', t => {
   const others = [`metadata:\n  resourceVersion: ${OURS}\n`, `metadata: [${OURS}]`, `: ${OURS}: [`]
   for (const other of others) t.equal(back(other, type), other)
   const long = `# ${OURS}\n${'x: 1\n'.repeat(100_000)}`
-  t.throws(() => back(long, type), { message: /413 .*must be at most 65536 bytes; send JSON/ })
+  t.throws(() => back(long, type), { message: /413 .*must be at most 32768 bytes; send JSON/ })
   t.end()
 }) // prettier-ignore
 
