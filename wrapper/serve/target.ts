@@ -56,8 +56,8 @@ const inVersion = (apiVersion: string, all: readonly string[]): ApiPath => {
   return { apiVersion, namespace, resource, name, subresource, isWatch }
 }
 
-/** Without slashes at its end, in linear time: a regular expression would start anew at each slash. */
-const withoutEnd = (path: string): string => {
+/** In linear time; a regular expression would start anew at each slash. */
+const withoutTrailingSlashes = (path: string): string => {
   let end = path.length
   while (path[end - 1] === '/') end--
   return path.slice(0, end)
@@ -68,7 +68,7 @@ const withoutEnd = (path: string): string => {
  * @param path without its query
  */
 export const parsePath = (path: string): ApiPath | undefined => {
-  const segments = decoded(withoutEnd(path.replace(/^\//, '')).split('/'))
+  const segments = decoded(withoutTrailingSlashes(path.replace(/^\//, '')).split('/'))
   if (segments === undefined) return undefined
   const [root, first = '', second = ''] = segments
   if (root === 'api') return inVersion(first, segments.slice(2))
