@@ -118,6 +118,8 @@ export const playFlood = async (
     ),
   )
   raw.reset()
+  // Nobody speaks for it any more, and later claims are about all Nodes.
+  await plane.kubectl(['delete', 'node', target.node])
 }
 
 /** A second bridge stands by; the first is killed. @returns the one that serves then */
