@@ -18,6 +18,11 @@ interface CheckedSendsSeams extends NodeChecks {
   readonly onUnknown: (error: string) => void
 }
 
+interface Waiting {
+  readonly work: () => void
+  readonly onLost: () => void
+}
+
 /**
  * What leaves for a node that is not known to be an edge node waits until the cluster has been asked. Whoever connects before
  * there is a Node of that name is sent nothing once there is one that is no edge node. One question is for everything that
@@ -25,21 +30,21 @@ interface CheckedSendsSeams extends NodeChecks {
  */
 export class CheckedSends {
   readonly #seams: CheckedSendsSeams
-  #waiting: (() => void)[] = []
+  #waiting: Waiting[] = []
   #isAsking = false
 
   constructor(seams: CheckedSendsSeams) {
     this.#seams = seams
   }
 
-  /** Send now, or when the cluster was asked. */
-  send(work: () => void): void {
+  /** Send now, or when the cluster was asked. @param onLost called instead of `work` when nothing may be sent */
+  send(work: () => void, onLost: () => void = () => undefined): void {
     const { isEdge, node } = this.#seams
     if (!this.#isAsking && isEdge(node)) {
       work()
       return
     }
-    this.#waiting.push(work)
+    this.#waiting.push({ work, onLost })
     // Never rejects.
     if (!this.#isAsking) void this.#ask()
   }
@@ -48,12 +53,14 @@ export class CheckedSends {
     const { isForeign, node, onForeign, onUnknown } = this.#seams
     this.#isAsking = true
     while (this.#waiting.length > 0) {
-      const works = this.#waiting
+      const waiting = this.#waiting
       this.#waiting = []
       const answer = await isForeign(node).catch((error: unknown) => ({ error: reasonOf(error) }))
       if (answer === true) onForeign()
-      else if (answer === false) for (const work of works) work()
-      else onUnknown(answer.error)
+      else if (answer !== false) onUnknown(answer.error)
+      for (const { work, onLost } of waiting)
+        if (answer === false) work()
+        else onLost()
     }
     this.#isAsking = false
   }

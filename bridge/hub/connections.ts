@@ -100,7 +100,7 @@ export class Connections {
       },
       hold: why => session.hold(why),
       release: why => session.release(why),
-      send: message => this.#send({ session, sends }, message),
+      send: (message, onLeft) => this.#send({ session, sends }, message, onLeft),
     }
     this.#sessions.set(node, { session, sends, link })
     this.#accepted++
@@ -176,11 +176,11 @@ export class Connections {
     })
   }
 
-  #send({ session, sends }: Connection, message: Message): boolean {
+  #send({ session, sends }: Connection, message: Message, onLeft?: () => void): boolean {
     if (session.isOver) return false
     sends.send(() => {
-      if (session.send(frameOf(message))) this.#framesOut++
-    })
+      if (session.send(frameOf(message), onLeft)) this.#framesOut++
+    }, onLeft)
     return true
   }
 

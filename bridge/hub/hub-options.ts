@@ -28,7 +28,7 @@ export const HUB_LIMITS: HubLimits = {
     keepaliveMs: 30_000,
     pingMs: 10_000,
     writeMs: 60_000,
-    unreadBytes: 1 << 20,
+    unreadBytes: 2 << 20,
     intake: { perSecond: 200, burst: 1_000 },
   },
   listen: {

@@ -8,8 +8,11 @@ export type NodeLink = Pick<
   Session,
   'node' | 'since' | 'remote' | 'hold' | 'release' | 'isHeld'
 > & {
-  /** @returns false when the connection is over; true is no promise that it arrives */
-  send(message: Message): boolean
+  /**
+   * @param onLeft called when the message has left this process, or was lost with the connection
+   * @returns false when the connection is over; true is no promise that it arrives
+   */
+  send(message: Message, onLeft?: () => void): boolean
 }
 
 /** Receives connections and messages. None of its methods may throw. */

@@ -11,7 +11,10 @@ import { LATE_MS, Liveness, type LivenessLimits } from './liveness.js'
 export interface SessionLimits extends LivenessLimits {
   /** Within this time some of the buffered bytes must reach the network. */
   readonly writeMs: number
-  /** While more than this many bytes sent to the edge are unread, nothing is read from it. */
+  /**
+   * While more than this many bytes sent to the edge are unread, nothing is read from it. More than the largest object and
+   * the window of a lane, so that only answers reach it: who is sent objects over a slow link still renews its Lease.
+   */
   readonly unreadBytes: number
   readonly intake: IntakeLimits
 }
@@ -125,9 +128,12 @@ export class Session {
   }
 
   /** Send a frame. @returns false when the connection is over; true does not promise that it arrives */
-  send(frame: string): boolean {
+  send(frame: string, onLeft: () => void = () => undefined): boolean {
     if (this.#isOver) return false
-    this.#socket.send(frame, { binary: false }, () => this.#wrote())
+    this.#socket.send(frame, { binary: false }, () => {
+      this.#wrote()
+      onLeft()
+    })
     if (this.#socket.bufferedAmount > 0) this.#watchWrites()
     if (this.#socket.bufferedAmount > this.#limits.unreadBytes) this.#intake.hold('unread')
     return true

@@ -18,6 +18,8 @@ interface Flight<T> {
   deadline: number
 }
 
+const bytesOf = ({ entries }: Queue<unknown>): number => entries[0]!.notice.bytes
+
 interface Seams {
   /** An id that no message had before. */
   readonly newId: () => string
@@ -144,10 +146,33 @@ export class DownstreamLane<T> {
     if (flight !== undefined) this.#defer(flight, reason, now)
   }
 
+  /** A message that was taken waits in the connection's buffer: until it has `left`, no acknowledgement is missed. */
+  buffered(id: string): void {
+    this.#expect(id, Infinity)
+  }
+
+  /** It has left the buffer, so the edge may acknowledge it from now on. */
+  left(id: string, now: number): void {
+    this.#expect(id, now + this.#limits.ackTimeoutMs)
+  }
+
+  #expect(id: string, deadline: number): void {
+    const flight = this.#flights.get(id)
+    if (flight !== undefined) flight.deadline = deadline
+  }
+
+  #isFull(next: Queue<T>): boolean {
+    const { window, windowBytes } = this.#limits
+    let bytes = bytesOf(next)
+    for (const { queue } of this.#flights.values()) bytes += bytesOf(queue)
+    const { size } = this.#flights
+    return size >= window || (size > 0 && bytes > windowBytes)
+  }
+
   #unsent(now: number): readonly Sending<T>[] {
     const sent: Sending<T>[] = []
     for (const queue of this.#ready.values()) {
-      if (this.#flights.size >= this.#limits.window) break
+      if (this.#isFull(queue)) break
       this.#ready.delete(queue.key)
       const { id, notice } = this.#queues.send(queue, this.#seams.newId)
       this.#flights.set(id, { queue, id, sends: 1, deadline: now + this.#limits.ackTimeoutMs })

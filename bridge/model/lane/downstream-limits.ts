@@ -4,6 +4,9 @@
 export interface DownstreamLimits {
   /** Unacknowledged messages at a time. 16 delay the renewal of the edge's Lease by half a second. */
   readonly window: number
+  /** Bytes of those together; a larger message goes alone. On a slow link acknowledgements wait behind what is sent. */
+  readonly windowBytes: number
+  /** Counted from when the message has left the bridge's buffer. */
   readonly ackTimeoutMs: number
   /** How often an unacknowledged message is sent again before its object is deferred. */
   readonly resends: number
@@ -17,6 +20,7 @@ export interface DownstreamLimits {
 
 export const DOWNSTREAM_LIMITS: DownstreamLimits = {
   window: 16,
+  windowBytes: 256 * 1024,
   ackTimeoutMs: 5_000,
   resends: 3,
   deferMs: 30_000,

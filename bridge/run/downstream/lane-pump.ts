@@ -16,15 +16,17 @@ export interface LanePumpSeams {
   readonly count: (what: keyof MessageCounts) => void
 }
 
+type Lane = Pick<DownstreamLane<ObjectMessage>, 'buffered' | 'left' | 'nextAt' | 'take'>
+
 /** Sends what a node's lane releases over the node's connection. What the edge may hold from then on is on disk first. */
 export class LanePump {
-  readonly #lane: Pick<DownstreamLane<ObjectMessage>, 'nextAt' | 'take'>
+  readonly #lane: Lane
   readonly #seams: LanePumpSeams
   #link: NodeLink | undefined
   #isSending = false
   #cancelWake: (() => void) | undefined
 
-  constructor(lane: Pick<DownstreamLane<ObjectMessage>, 'nextAt' | 'take'>, seams: LanePumpSeams) {
+  constructor(lane: Lane, seams: LanePumpSeams) {
     this.#lane = lane
     this.#seams = seams
   }
@@ -65,7 +67,16 @@ export class LanePump {
 
   #leave(link: NodeLink, { id, notice, isResend }: Sending<ObjectMessage>): void {
     this.#seams.count(isResend ? 'resent' : 'sent')
-    link.send(messageOf(link, notice, { id, at: this.#seams.clock.wall() }))
+    this.#lane.buffered(id)
+    link.send(messageOf(link, notice, { id, at: this.#seams.clock.wall() }), () =>
+      this.#left(link, id),
+    )
+  }
+
+  #left(link: NodeLink, id: string): void {
+    if (link !== this.#link) return
+    this.#lane.left(id, this.#seams.clock.now())
+    if (!this.#isSending) this.#wakeLater()
   }
 
   #wakeLater(): void {

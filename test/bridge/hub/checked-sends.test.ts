@@ -19,7 +19,11 @@ const openSends = () => {
     onForeign: () => done.push('ended'),
     onUnknown: error => done.push(`unknown: ${error}`),
   })
-  const send = (what: string): void => sends.send(() => done.push(what))
+  const send = (what: string): void =>
+    sends.send(
+      () => done.push(what),
+      () => done.push(`lost: ${what}`),
+    )
   return { done, questions, send, state }
 }
 
@@ -59,15 +63,15 @@ t.test('no answer is used twice', async t => {
   send('b')
   questions[1]!.answer(true)
   await settle()
-  t.strictSame(done, ['a', 'ended'], 'a Node that is none of an edge was made meanwhile')
+  t.strictSame(done, ['a', 'ended', 'lost: b'], 'a Node that is none of an edge was made meanwhile')
 })
 
-t.test('while it cannot be known nothing leaves', async t => {
+t.test('while it cannot be known nothing leaves, and who sent it is told', async t => {
   const { done, questions, send } = openSends()
   send('a')
   questions[0]!.fail(new Error('the apiserver is away'))
   await settle()
-  t.strictSame(done, ['unknown: the apiserver is away'])
+  t.strictSame(done, ['unknown: the apiserver is away', 'lost: a'])
   send('b')
   questions[1]!.answer(false)
   await settle()

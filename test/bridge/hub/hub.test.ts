@@ -304,6 +304,28 @@ t.test('a slow reader is read from again once it has caught up', async t => {
   t.strictSame(ended('e1'), [])
 })
 
+t.test('a message that the connection still buffers has not left', async t => {
+  const { dial, linkOf } = await openStage(t)
+  const edge = await dial('e1')
+  edge.freeze()
+  const link = linkOf('e1')
+  const large = { ...note(1), content: 'x'.repeat(1 << 20) }
+  const left: number[] = []
+  let sent = 0
+  while (!link.isHeld) {
+    const index = sent++
+    link.send(large, () => left.push(index))
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+  t.ok(left.length < sent)
+  edge.thaw()
+  await until(() => left.length === sent)
+  t.strictSame(
+    left,
+    [...left].sort((a, b) => a - b),
+  )
+})
+
 t.test('a frame of 16 MiB is taken, a larger one ends the connection', async t => {
   const { clock, raw, received, ended, linkOf } = await openStage(t)
   const socket = await raw('e1')

@@ -230,11 +230,12 @@ export class Stage {
       ...{ node: parseNodeName(node), remote: '10.0.0.1', since: clock.now(), isHeld: false },
       hold: () => undefined,
       release: () => undefined,
-      send: message => {
+      send: (message, onLeft) => {
         if (bridge.links.get(node) !== link) return false
         const list = bridge.sent as { node: string; message: Message }[]
         list.push({ node, message })
         if (bridge.arrives(message)) end.send(frameOf(message))
+        onLeft?.()
         return true
       },
     }
