@@ -90,11 +90,15 @@ export class Connections {
     const session: Session = new Session(of, this.#limits, {
       ...{ clock, frames },
       onFrame: frame => this.#guarded(() => this.#received(session, link, frame)),
+      onCaughtUp: () => this.#guarded(() => sink.caughtUp(link)),
       onEnded: (why, detail) => this.#lost(session, link, why, detail),
     })
     const sends = this.#checkedSends(session)
     const link: NodeLink = {
       ...{ node, remote, since: session.since },
+      get isBehind() {
+        return session.isBehind
+      },
       get isHeld() {
         return session.isHeld
       },

@@ -53,6 +53,10 @@ export class Intake {
     return this.#holds.size > 0
   }
 
+  isHeldFor(why: Hold): boolean {
+    return this.#holds.has(why)
+  }
+
   /** A frame arrived. */
   push(frame: string): void {
     this.#kept.push(frame)

@@ -6,7 +6,7 @@ import type { EndReason, Session } from './session.js'
 /** A node's connection, for those who send to the node. */
 export type NodeLink = Pick<
   Session,
-  'node' | 'since' | 'remote' | 'hold' | 'release' | 'isHeld'
+  'node' | 'since' | 'remote' | 'hold' | 'release' | 'isBehind' | 'isHeld'
 > & {
   /**
    * @param onLeft called when the message has left this process, or was lost with the connection
@@ -24,5 +24,7 @@ export interface HubSink {
    * @param length of its frame, in characters
    */
   received(link: NodeLink, message: Message, what: Upstream, length: number): void
+  /** The node's connection was `isBehind` and is no longer. */
+  caughtUp(link: NodeLink): void
   ended(link: NodeLink, why: EndReason): void
 }

@@ -37,6 +37,8 @@ export interface SessionSeams {
   readonly frames: ByteBudget
   /** A complete frame arrived. */
   readonly onFrame: (frame: string) => void
+  /** It was behind, and has read half of what was too much. */
+  readonly onCaughtUp: () => void
   /** Called once. */
   readonly onEnded: (why: EndReason, detail: string) => void
 }
@@ -94,6 +96,11 @@ export class Session {
   /** Whether reading from it is paused. */
   get isHeld(): boolean {
     return this.#intake.isHeld
+  }
+
+  /** Too much of what was sent to it is unread; `onCaughtUp` is called when half of that is read. */
+  get isBehind(): boolean {
+    return this.#intake.isHeldFor('unread')
   }
 
   get isOver(): boolean {
@@ -202,8 +209,9 @@ export class Session {
 
   #wrote(): void {
     this.#writtenAt = this.#seams.clock.now()
-    if (this.#isOver || this.#socket.bufferedAmount > this.#limits.unreadBytes / 2) return
+    if (!this.isBehind || this.#socket.bufferedAmount > this.#limits.unreadBytes / 2) return
     this.#intake.release('unread')
+    this.#seams.onCaughtUp()
   }
 
   #watchWrites(): void {

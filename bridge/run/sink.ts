@@ -14,14 +14,14 @@ import type { Upstream } from './upstream/upstream.js'
  * with the next one.
  */
 export class Sink implements HubSink {
-  readonly #upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>
+  readonly #upstream: Pick<Upstream, 'caughtUp' | 'connected' | 'ended' | 'received'>
   readonly #downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>
   readonly #watches: Pick<WatchDesk, 'connected' | 'acknowledged' | 'ended'>
   readonly #links = new Map<NodeName, NodeLink>()
   #isTerm = false
 
   constructor(
-    upstream: Pick<Upstream, 'connected' | 'ended' | 'received'>,
+    upstream: Pick<Upstream, 'caughtUp' | 'connected' | 'ended' | 'received'>,
     downstream: Pick<Downstream, 'connected' | 'acknowledged' | 'ended'>,
     watches: Pick<WatchDesk, 'connected' | 'acknowledged' | 'ended'>,
   ) {
@@ -57,6 +57,10 @@ export class Sink implements HubSink {
       this.#watches.acknowledged(link, message)
       if (this.#isTerm) this.#downstream.acknowledged(link, message)
     }
+  }
+
+  caughtUp(link: NodeLink): void {
+    this.#upstream.caughtUp(link)
   }
 
   ended(link: NodeLink, why: EndReason): void {

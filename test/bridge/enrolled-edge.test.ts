@@ -41,6 +41,7 @@ t.test('an edge that was given a token connects with the certificate that it get
         connected: ({ node }) => heard.push(`${node} connected`),
         received: ({ node }, { operation, resource }) =>
           heard.push(`${node} ${operation} ${resource}`),
+        caughtUp: () => undefined,
         ended: () => undefined,
       },
     },

@@ -27,6 +27,7 @@ export class UpstreamTurns<T> {
   /** Nodes with queued Lease requests, and with other ones, in round-robin order. */
   readonly #leases: Ring = new Set()
   readonly #others: Ring = new Set()
+  readonly #paused = new Set<NodeName>()
   readonly #running = { leases: 0, others: 0 }
 
   constructor(limits = TURN_LIMITS, makeLanes = (): UpstreamLanes<T> => new UpstreamLanes()) {
@@ -55,7 +56,16 @@ export class UpstreamTurns<T> {
     return lanes.push(task)
   }
 
-  /** The next request that may run now; undefined when there is none. Call it until then after each `push` and `done`. */
+  /** Run a node's Leases alone until `resume`: it does not read the answers to its other requests. May be called twice. */
+  pause(node: NodeName): void {
+    this.#paused.add(node)
+  }
+
+  resume(node: NodeName): void {
+    if (this.#paused.delete(node) && this.#lanes.has(node)) this.#others.add(node)
+  }
+
+  /** The next request that may run now; undefined when there is none. Call it until then after each `push`, `done` and `resume`. */
   take(): Turn<T> | undefined {
     const lease =
       this.#running.leases < this.#limits.leases
@@ -63,7 +73,9 @@ export class UpstreamTurns<T> {
         : undefined
     if (lease !== undefined) this.#running.leases++
     if (lease !== undefined || this.#running.others >= this.#limits.others) return lease
-    const other = this.#takeFrom(this.#others, lanes => lanes.takeOther())
+    const other = this.#takeFrom(this.#others, (lanes, node) =>
+      this.#paused.has(node) ? undefined : lanes.takeOther(),
+    )
     if (other !== undefined) this.#running.others++
     return other
   }
@@ -84,12 +96,12 @@ export class UpstreamTurns<T> {
   /** Nodes with nothing to run now leave the ring; `push` and `done` put them back. */
   #takeFrom(
     ring: Ring,
-    takeOf: (lanes: UpstreamLanes<T>) => Task<T> | undefined,
+    takeOf: (lanes: UpstreamLanes<T>, node: NodeName) => Task<T> | undefined,
   ): Turn<T> | undefined {
     for (const node of ring) {
       ring.delete(node)
       const lanes = this.#lanes.get(node)
-      const task = lanes === undefined ? undefined : takeOf(lanes)
+      const task = lanes === undefined ? undefined : takeOf(lanes, node)
       if (task === undefined) continue
       ring.add(node)
       return { node, task }

@@ -53,7 +53,8 @@ const isAgents = ({ route: { handler } }: Asked): boolean =>
 
 /**
  * Edges' requests: queued per node and object, Leases first, nodes in round-robin. A node with too many queued requests is
- * not read until half of them are done; other nodes are not affected.
+ * not read until half of them are done, and of one that does not read its answers only Leases run; other nodes are not
+ * affected.
  */
 export class Upstream {
   readonly #seams: UpstreamSeams
@@ -83,8 +84,16 @@ export class Upstream {
     if (this.#turns.lanesOf(link.node)?.isFull === true) link.hold('lane')
   }
 
+  /** The node reads its answers again. */
+  caughtUp({ node }: NodeLink): void {
+    this.#turns.resume(node)
+    this.#pump()
+  }
+
   ended(link: NodeLink): void {
-    if (this.#links.get(link.node) === link) this.#links.delete(link.node)
+    if (this.#links.get(link.node) !== link) return
+    this.#links.delete(link.node)
+    this.caughtUp(link)
   }
 
   received(link: NodeLink, message: Message, what: What, length: number): void {
@@ -156,7 +165,7 @@ export class Upstream {
       counters.requests.add(`${route.handler} ${outcome}`)
       if (route.lane === 'lease') counters.leaseSeconds.add((clock.now() - arrivedAt) / 1_000)
       // On the node's present connection, which may be another one: edges match answers by id.
-      if (reply !== undefined) this.#links.get(turn.node)?.send(reply)
+      if (reply !== undefined) this.#answer(turn.node, reply)
     } catch (error) {
       log.error('bug: a request was not answered', { node: turn.node, error: reasonOf(error) })
       this.#bug(turn.node, message, route)
@@ -167,7 +176,13 @@ export class Upstream {
 
   #bug(node: NodeName, message: Message, { reply }: UpstreamRoute): void {
     if (reply !== 'none')
-      this.#links.get(node)?.send(errorReply(message, this.#stamp(), 'the bridge failed'))
+      this.#answer(node, errorReply(message, this.#stamp(), 'the bridge failed'))
+  }
+
+  #answer(node: NodeName, reply: Message): void {
+    const link = this.#links.get(node)
+    link?.send(reply)
+    if (link?.isBehind === true) this.#turns.pause(node)
   }
 
   #ended(turn: Turn<Request>): void {

@@ -286,7 +286,7 @@ t.test(
 )
 
 t.test('a slow reader is read from again once it has caught up', async t => {
-  const { dial, ended, linkOf, received } = await openStage(t)
+  const { dial, ended, linkOf, received, reports } = await openStage(t)
   const edge = await dial('e1')
   edge.freeze()
   const link = linkOf('e1')
@@ -297,10 +297,13 @@ t.test('a slow reader is read from again once it has caught up', async t => {
     sent++
     await new Promise(resolve => setTimeout(resolve, 1))
   }
+  t.ok(link.isBehind)
   edge.thaw()
   edge.say(LEASE, 'later')
   await until(() => edge.got.length === sent && received('e1').length === 1)
   t.notOk(link.isHeld)
+  t.notOk(link.isBehind)
+  t.equal(reports.filter(({ kind }) => kind === 'caught up').length, 1)
   t.strictSame(ended('e1'), [])
 })
 

@@ -31,6 +31,7 @@ type HubReport =
       readonly message: Message
       readonly what: Upstream
     }
+  | { readonly kind: 'caught up'; readonly link: NodeLink }
   | { readonly kind: 'ended'; readonly link: NodeLink; readonly why: EndReason }
 
 let authorities: Promise<{ readonly ca: Pair; readonly server: Pair }> | undefined
@@ -84,6 +85,7 @@ export const openStage = async (t: Test, options: StageOptions = {}) => {
           reports.push({ kind: 'received', link, message, what })
           options.onReceived?.(link, message)
         },
+        caughtUp: link => reports.push({ kind: 'caught up', link }),
         ended: (link, why) => reports.push({ kind: 'ended', link, why }),
       },
     },

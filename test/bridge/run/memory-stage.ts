@@ -227,7 +227,8 @@ export class Stage {
     this.#cut(node, 'another connection of the node')
     const { clock } = this
     const link: NodeLink = {
-      ...{ node: parseNodeName(node), remote: '10.0.0.1', since: clock.now(), isHeld: false },
+      ...{ node: parseNodeName(node), remote: '10.0.0.1', since: clock.now() },
+      ...{ isBehind: false, isHeld: false },
       hold: () => undefined,
       release: () => undefined,
       send: (message, onLeft) => {

@@ -78,7 +78,10 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   const heard: string[] = []
   const note = (what: string) => (link: NodeLink) => void heard.push(`${what} ${link.node}`)
   const sink = new Sink(
-    { connected: note('up'), ended: note('up gone'), received: note('asked by') },
+    {
+      ...{ connected: note('up'), ended: note('up gone'), received: note('asked by') },
+      caughtUp: note('read by'),
+    },
     { connected: note('down'), ended: note('down gone'), acknowledged: note('acknowledged by') },
     { connected: note('watch'), ended: note('watch gone'), acknowledged: note('watch of') },
   )
@@ -92,6 +95,7 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   sink.connected(two)
   ack(one)
   sink.received(two, said('x', 'y'), { kind: 'unknown', reason: '' }, 1)
+  sink.caughtUp(two)
   sink.ended(two, 'no keepalive')
   sink.pause()
   sink.pause()
@@ -99,7 +103,7 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   sink.begin()
   t.strictSame(heard, [
     ...['watch e1', 'up e1', 'watch of e1', 'down e1', 'watch e2', 'up e2', 'down e2'],
-    ...['watch of e1', 'acknowledged by e1', 'asked by e2'],
+    ...['watch of e1', 'acknowledged by e1', 'asked by e2', 'read by e2'],
     ...[
       'watch gone e2',
       'up gone e2',

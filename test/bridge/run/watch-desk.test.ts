@@ -38,7 +38,7 @@ const open = () => {
     const sent: Message[] = []
     const state = { isHeld: false, isOver: false }
     const link: NodeLink = {
-      ...{ node: name as NodeName, remote: '10.0.0.1', since: 0 },
+      ...{ node: name as NodeName, remote: '10.0.0.1', since: 0, isBehind: false },
       get isHeld() {
         return state.isHeld
       },

@@ -22,6 +22,24 @@ const drain = (turns: UpstreamTurns<string>): readonly string[] => {
   return order
 }
 
+t.test('of a node that is paused only Leases run', t => {
+  const turns = new UpstreamTurns<string>()
+  turns.pause(A)
+  turns.pause(A)
+  turns.pause(B)
+  turns.push(A, task('request', 'one'))
+  turns.push(A, task('lease', 'beat'))
+  t.strictSame(drain(turns), ['a beat'])
+  turns.resume(B)
+  turns.resume(B)
+  t.strictSame(drain(turns), [], 'who has asked nothing has nothing to run')
+  turns.push(B, task('request', 'other'))
+  t.strictSame(drain(turns), ['b other'])
+  turns.resume(A)
+  t.strictSame(drain(turns), ['a one'])
+  t.end()
+})
+
 t.test('nodes are served round-robin', t => {
   const turns = new UpstreamTurns<string>()
   for (let index = 0; index < 10; index++) turns.push(A, task('request', `flood${index}`))

@@ -30,7 +30,8 @@ const openPump = () => {
   const buffer: { readonly id: string; readonly onLeft: () => void }[] = []
   const connect = (): NodeLink => {
     const link: NodeLink = {
-      ...{ node: parseNodeName('e1'), remote: '10.0.0.1', since: 0, isHeld: false },
+      ...{ node: parseNodeName('e1'), remote: '10.0.0.1', since: 0 },
+      ...{ isBehind: false, isHeld: false },
       hold: () => undefined,
       release: () => undefined,
       send: ({ id }, onLeft = () => undefined) => buffer.push({ id, onLeft }) > 0,

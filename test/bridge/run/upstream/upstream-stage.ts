@@ -131,6 +131,7 @@ export const said = (
 
 /** A connection that remembers. */
 export interface TestLink extends NodeLink {
+  isBehind: boolean
   readonly sent: Message[]
   readonly held: string[]
 }
@@ -139,7 +140,7 @@ const makeLink = (node: string): TestLink => {
   const held: string[] = []
   const sent: Message[] = []
   return {
-    ...{ node: node as NodeName, since: 0, remote: '10.0.0.1', held, sent },
+    ...{ node: node as NodeName, since: 0, remote: '10.0.0.1', isBehind: false, held, sent },
     get isHeld() {
       return held.at(-1) === 'hold'
     },

@@ -244,3 +244,36 @@ t.test('what is not a request', t => {
   t.equal(upstream.running, 0)
   t.end()
 })
+
+t.test('a node that does not read its answers is given no more of them until it does', async t => {
+  const { clock, connect, say, upstream } = openUpstream()
+  const [link, other] = [connect('e1'), connect('e2')]
+  link.isBehind = true
+  for (let i = 0; i < 100; i++) say(link, query(`m${i}`))
+  say(link, lease('e1'))
+  say(other, query())
+  await settle()
+  t.ok(link.sent.length <= 6, `${link.sent.length} answers: those that ran, and the Lease's`)
+  t.ok(link.sent.some(({ resource }) => resource.includes('lease')))
+  t.equal(other.sent.length, 1, 'others are answered')
+  link.isBehind = false
+  upstream.caughtUp(link)
+  await clock.advance(0)
+  t.equal(link.sent.length, 101)
+})
+
+t.test('what is asked on the next connection runs, whatever the last one left unread', async t => {
+  const { connect, say, upstream } = openUpstream()
+  const link = connect()
+  link.isBehind = true
+  for (let i = 0; i < 20; i++) say(link, query(`m${i}`))
+  await settle()
+  upstream.ended(link)
+  upstream.ended(link)
+  await settle()
+  t.equal(upstream.waiting, 0)
+  const next = connect()
+  say(next, query())
+  await settle()
+  t.equal(next.sent.length, 1)
+})
