@@ -177,11 +177,12 @@ export class Session {
   #listen(): void {
     const socket = this.#socket
     socket.on('message', (bytes: Buffer, isBinary: boolean) => this.#whole(bytes, isBinary))
-    socket.on('pong', () => this.#liveness.heard())
-    // Each ping is answered by the `ws` package, which closes connections that send too many at once.
-    socket.on('ping', () => {
-      if (!this.#isOver) this.#intake.charge(1)
+    socket.on('pong', () => {
+      this.#liveness.heard()
+      this.#charge()
     })
+    // Each ping is answered by the `ws` package, which closes connections that send too many at once.
+    socket.on('ping', () => this.#charge())
     socket.on('error', error => {
       this.#why ??= 'connection broke'
       this.#detail = reasonOf(error)
@@ -191,6 +192,11 @@ export class Session {
       if (this.#detail === '') this.#detail = `close code ${code}`
       this.#over()
     })
+  }
+
+  /** A frame without content arrived. Pongs may come without having been asked for. */
+  #charge(): void {
+    if (!this.#isOver) this.#intake.charge(1)
   }
 
   #whole(bytes: Buffer, isBinary: boolean): void {

@@ -3,6 +3,7 @@
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { HUB_LIMITS } from '../../../bridge/hub/hub-options.js'
+import { encodeFrame, makeFrame } from '../../../testkit/edge/frame.js'
 import { KEEPALIVE, LEASE, openStage, until } from './stage.js'
 
 t.test('websocket pings are read no faster than frames', async t => {
@@ -24,6 +25,21 @@ t.test('websocket pings are read no faster than frames', async t => {
   t.strictSame(ended('e1'), [])
   await clock.advance(1_000)
   t.notOk(linkOf('e1').isHeld)
+})
+
+t.test('websocket pongs that nobody asked for are read no faster than frames', async t => {
+  const session = { ...HUB_LIMITS.session, keepaliveMs: 1e9, pingMs: 1e9 }
+  const { clock, raw, received, linkOf, ended } = await openStage(t, { limits: { session } })
+  const flood = await raw('e1')
+  for (let i = 0; i < 2_000; i++) flood.pong()
+  flood.send(encodeFrame(makeFrame(LEASE, { content: 'hello', wall: 0 })))
+  await until(() => linkOf('e1').isHeld || received('e1').length > 0)
+  t.strictSame([received('e1'), ended('e1')], [[], []], 'what came after them is not read yet')
+  while (received('e1').length === 0) {
+    await clock.advance(1_000)
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  t.strictSame(ended('e1'), [])
 })
 
 t.test('a node that sends pings and reads no answers is disconnected', async t => {
