@@ -168,6 +168,19 @@ const serves = (certificate: X509Certificate, address: string): boolean =>
   (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)) !==
   undefined
 
+const endOf = ({ validTo }: X509Certificate): number => Date.parse(validTo)
+
+/** When an authority's certificate ends that has less than 30 days left, epoch ms; undefined for another. @param ca PEM. @param now epoch ms */
+export const soonEndOf = (ca: string, now: number): number | undefined => {
+  const end = endOf(new X509Certificate(ca))
+  return end - now > RENEW_MS ? undefined : end
+}
+
+/** Valid for a while, or for as long as its authority: one that is made anew would end with it too. */
+const lasts = (certificate: X509Certificate, ca: X509Certificate, now: number): boolean =>
+  endOf(certificate) - now > RENEW_MS ||
+  (endOf(certificate) > now && endOf(certificate) >= endOf(ca))
+
 /**
  * A key pair in DER as PEM; undefined unless it is complete, signed by this authority, for these addresses, and valid for a
  * while.
@@ -184,11 +197,12 @@ const usable = (
   if (cert === undefined || key === undefined) return undefined
   try {
     const certificate = new X509Certificate(cert)
+    const authority = new X509Certificate(ca)
     const secret = createPrivateKey({ key: Buffer.from(key), format: 'der', type: 'sec1' })
     const isGood =
-      certificate.verify(new X509Certificate(ca).publicKey) &&
+      certificate.verify(authority.publicKey) &&
       certificate.checkPrivateKey(secret) &&
-      Date.parse(certificate.validTo) - now > RENEW_MS &&
+      lasts(certificate, authority, now) &&
       addresses.every(address => serves(certificate, address))
     if (!isGood) return undefined
     const pem = secret.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -203,6 +217,7 @@ const usable = (
  * The server certificate that the bridge presents to edges; created if there is none for these addresses.
  * @param addresses IPs and names by which edges reach the bridge
  * @param now epoch ms
+ * @throws InvalidInputError when one is needed and the authority's own certificate is over
  */
 export const loadServerPair = (
   client: SecretClient,
@@ -216,6 +231,9 @@ export const loadServerPair = (
     {
       read: present => usable(present, { ca: signer.ca, addresses, now }),
       make: async present => {
+        const { validTo } = new X509Certificate(signer.ca)
+        if (Date.parse(validTo) <= now)
+          throw new InvalidInputError('certificate of the authority', 'must not be over', validTo)
         const { cert, key } = await signer.makeServer(addresses, now)
         return {
           ...present?.data,

@@ -9,6 +9,7 @@ import {
   loadAuthority,
   loadServerPair,
   publishToken,
+  soonEndOf,
   type SecretClient,
 } from '../enroll/secrets.js'
 import { makeAuthority, makeSigner, type KeyPair, type Signer } from '../enroll/signer.js'
@@ -58,6 +59,14 @@ const untilDone = async <T>(
   return undefined
 }
 
+const warnOfEnd = (ca: string, { clock, log }: CertificateSeams): void => {
+  const end = soonEndOf(ca, clock.wall())
+  if (end !== undefined)
+    log.warn('the authority that signs edges’ certificates ends soon, and theirs with it', {
+      endsAt: new Date(end).toISOString(),
+    })
+}
+
 const isInvalid = (error: unknown): boolean => error instanceof InvalidInputError
 
 /**
@@ -75,6 +84,7 @@ export const loadCertificates = (
     const authority = await loadAuthority(client, () => makeAuthority(clock.wall()), signal)
     const signer = await makeSigner(authority)
     const server = await loadServerPair(client, signer, { addresses, now: clock.wall() }, signal)
+    warnOfEnd(signer.ca, seams)
     return { authority, signer, server }
   })
 
@@ -91,6 +101,7 @@ export const keepServerPair = async (
   const { client, clock, random, log } = seams
   let shown = server.cert
   while (await sleep(clock, jitter(random, LOOK_MS, 0.1), signal)) {
+    warnOfEnd(signer.ca, seams)
     const found = await untilDone(seams, { what: 'server certificate' }, signal, () =>
       loadServerPair(client, signer, { addresses, now: clock.wall() }, signal),
     )

@@ -110,6 +110,21 @@ t.test('the server’s certificate is kept while it serves, else made anew', asy
   t.match(stored.get('cloudcoresecret')!.data, { more: 'AAAA' }, 'what else is in it stays')
 })
 
+t.test('the server’s certificate may end with its authority', async t => {
+  const { client, writes } = makeClient()
+  const signer = await makeSigner(await makeAuthority(now - (36_500 - 20) * DAY))
+  const load = (at: number) =>
+    loadServerPair(client, signer, { addresses: ['10.0.0.1'], now: at }, signal)
+  const { cert } = await load(now)
+  t.equal(new X509Certificate(cert).validTo, new X509Certificate(signer.ca).validTo)
+  t.equal((await load(now + 19 * DAY)).cert, cert)
+  t.equal(writes(), 1, 'another one would last no longer')
+  await t.rejects(load(now + 21 * DAY), {
+    message: /certificate of the authority must not be over, got/,
+  })
+  t.equal(writes(), 1)
+})
+
 t.test('a token is published once, over an old one', async t => {
   const { client, stored, writes } = makeClient()
   await publishToken(client, 'one', signal)
