@@ -9,8 +9,6 @@ import type { NodeLink } from '../../hub/node-link.js'
 import { DownstreamLane } from '../../model/lane/downstream-lane.js'
 import type { Notice } from '../../model/lane/notice-queues.js'
 import type { DownstreamLimits } from '../../model/lane/downstream-limits.js'
-import { printOf } from '../../model/merge/change.js'
-import { tidyObject } from '../../model/merge/tidy.js'
 import type { Message } from '../../model/message/message.js'
 import { compareRecord, placeOf, type Held, type Place } from '../../model/record/held.js'
 import type { NodeRecord } from '../recorder/node-record.js'
@@ -18,7 +16,7 @@ import type { Cluster } from './cluster.js'
 import { ExpectedObjects, type ObjectMessage } from './expected-objects.js'
 import { LanePump } from './lane-pump.js'
 import { noMessages, type MessageCounts } from './message-counts.js'
-import { metadataText } from './views.js'
+import type { ReadObject } from './read-object.js'
 
 export interface NodeLaneSeams {
   readonly clock: Clock
@@ -131,13 +129,12 @@ export class NodeLane {
   }
 
   /** An object was read for this node; undefined: there is none of that type and name. */
-  read(place: Place, object: JsonMap | undefined): void {
-    const isMine = object !== undefined && this.#isMine(place, object)
-    const uid = isMine ? metadataText(object, 'uid') : undefined
+  read(place: Place, object: ReadObject | undefined): void {
+    const isMine = object !== undefined && this.#isMine(place, object.raw)
+    const uid = isMine ? object.uid : undefined
     const hasRemoved = this.#removeAllBut(uid, place)
     // Where the watch has another object of that name, or none yet, the watch will report it.
-    if (isMine && this.#seams.cluster.wanted(this.node, place)?.uid === uid)
-      this.#update(uid!, place, object)
+    if (isMine && this.#seams.cluster.wanted(this.node, place)?.uid === uid) this.#update(object)
     // The pod is gone, so what it referred to may have to go as well.
     if (this.#unconfirmedPods.delete(placeOf(place)) && hasRemoved) this.#areSomeGone = true
     if (this.#areSomeGone && this.#unconfirmedPods.size === 0) this.compare()
@@ -202,15 +199,10 @@ export class NodeLane {
     else this.#offer(uid, held, { kind: 'update', held, text })
   }
 
-  #update(uid: string, { type, namespace, name }: Place, object: JsonMap): void {
-    const version = metadataText(object, 'resourceVersion')
-    const held = { type, namespace, name, version, print: printOf(type, object) }
+  #update(object: ReadObject): void {
+    const { uid, held } = object
     if (this.#expected.differs(uid, held))
-      this.#offer(uid, held, {
-        kind: 'update',
-        held,
-        text: JSON.stringify(tidyObject(type, object)),
-      })
+      this.#offer(uid, held, { kind: 'update', held, text: object.text })
     // Only fields that edges are not sent have changed.
     else if (!this.#expected.isPending(uid)) this.record.stored(uid, held)
   }

@@ -16,7 +16,11 @@ export interface ReaderSeams {
   readonly random: Random
   readonly log: Logger
   /** Called with the object, or undefined if there is none, and the nodes that waited for it. */
-  readonly read: (place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>) => void
+  readonly read: (
+    place: Place,
+    object: JsonMap | undefined,
+    nodes: ReadonlySet<NodeName>,
+  ) => Promise<void>
 }
 
 /** Concurrent reads, reads begun per second, and the backoff of failed ones. */
@@ -65,7 +69,7 @@ export class Reader {
     // A request from now on needs a new read, since the object may change during this one.
     this.#asked.delete(key)
     try {
-      this.#seams.read(place, await this.#get(place, signal), nodes)
+      await this.#seams.read(place, await this.#get(place, signal), nodes)
       return { kind: 'done' }
     } catch (error) {
       const again = this.#asked.get(key)

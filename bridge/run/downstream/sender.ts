@@ -17,6 +17,7 @@ import type { Recorder } from '../recorder/recorder.js'
 import type { Cluster } from './cluster.js'
 import { noMessages, type MessageCounts } from './message-counts.js'
 import { NodeLane } from './node-lane.js'
+import { ReadObject } from './read-object.js'
 import { Reader } from './reader.js'
 import { metadataText } from './views.js'
 
@@ -36,6 +37,8 @@ export interface SenderSeams {
  */
 const KEPT_MS = 300_000
 const RETRY_MS = 2_000
+/** When nodes were given this many characters of an object that was read, everything else has its turn. */
+const AT_ONCE = 1 << 20
 /** Time limit for storing the last records when a term ends. */
 const STOP_MS = 2_000
 
@@ -179,10 +182,19 @@ export class Sender {
     this.#seams.recorder.forget(node)
   }
 
-  #read(place: Place, object: JsonMap | undefined, nodes: ReadonlySet<NodeName>): void {
-    const { cluster } = this.#seams
-    if (place.type === 'pod' && object !== undefined) cluster.podRead(object)
-    for (const node of nodes)
-      if (object === undefined || cluster.isEdge(node)) this.#lanes.get(node)?.read(place, object)
+  async #read(place: Place, raw: JsonMap | undefined, nodes: ReadonlySet<NodeName>): Promise<void> {
+    const { clock, cluster } = this.#seams
+    if (place.type === 'pod' && raw !== undefined) cluster.podRead(raw)
+    const object = raw === undefined ? undefined : new ReadObject(place, raw)
+    let given = 0
+    for (const node of nodes) {
+      // Asked anew after each pause.
+      if (object !== undefined && !cluster.isEdge(node)) continue
+      this.#lanes.get(node)?.read(place, object)
+      given += object?.length ?? 0
+      if (given < AT_ONCE) continue
+      given = 0
+      if (!(await sleep(clock, 0, this.#term))) return
+    }
   }
 }
