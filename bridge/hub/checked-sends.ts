@@ -4,9 +4,12 @@ import type { NodeName } from '../../core/ids.js'
 
 /** What the cluster says of nodes. */
 export interface NodeChecks {
-  /** Whether it is known to be an edge node, or to have been one when it connected. */
+  /** Whether it is known to be an edge node. */
   readonly isEdge: (node: NodeName) => boolean
-  /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown: nothing is done or sent then. */
+  /**
+   * Whether the cluster has a Node of this name that is neither an edge node nor was one when it connected. Rejects while that
+   * is unknown: nothing is done or sent then.
+   */
   readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 

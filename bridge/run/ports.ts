@@ -24,8 +24,8 @@ export interface Downstream {
   readonly informers: ControllerParts['informers']
   /** Whether the cluster has a Node of this name; false until Nodes are listed. */
   hasNode(node: NodeName): boolean
-  /** Whether it is an edge node, or is connected and was one since it connected. */
-  isEdge(node: NodeName): boolean
+  /** The uid of the edge node's Node that a connected node was last served as. */
+  servedUid(node: NodeName): string | undefined
   /** A node connected. If it had another connection, its end was reported before. */
   connected(link: NodeLink): void
   /** A `response` or `error` of an edge to any message of the bridge, also to an answer by upstream. */

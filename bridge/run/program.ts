@@ -144,10 +144,13 @@ class BridgeProgram implements Program {
 
   get #checks(): NodeChecks {
     return {
-      isEdge: node => this.#downstream.isEdge(node),
-      isForeign: async node =>
-        !this.#downstream.hasNode(node) &&
-        (await isForeignNode(this.#client, node, this.#stopper.signal)),
+      isEdge: node => this.#downstream.hasNode(node),
+      isForeign: async node => {
+        const downstream = this.#downstream
+        if (downstream.hasNode(node)) return false
+        const served = { name: node, uid: downstream.servedUid(node) }
+        return await isForeignNode(this.#client, served, this.#stopper.signal)
+      },
     }
   }
 

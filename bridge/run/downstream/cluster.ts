@@ -60,8 +60,8 @@ export class Cluster {
   readonly #nodes: Informer<EdgeNodeView>
   readonly #pods: Informer<PodView>
   readonly #contents: Readonly<Record<'configmap' | 'secret', Informer<ContentView>>>
-  /** Connected nodes that were edge nodes since they connected: their pods count even after their Node lost the label. */
-  readonly #served = new Set<NodeName>()
+  /** Connected nodes that were edge nodes since they connected, and their Nodes' uids: their pods count even after the Node lost the label. */
+  readonly #served = new Map<NodeName, string>()
 
   constructor(seams: ClusterSeams) {
     this.#seams = seams
@@ -109,6 +109,11 @@ export class Cluster {
   /** The edge nodes. */
   get nodes(): readonly NodeName[] {
     return this.#nodes.keys() as readonly NodeName[]
+  }
+
+  /** The uid of the edge node's Node that a connected node was last served as. */
+  servedUid(node: NodeName): string | undefined {
+    return this.#served.get(node)
   }
 
   hasNode(node: NodeName): boolean {
@@ -169,8 +174,9 @@ export class Cluster {
    * A node connected or became an edge node: its pods count from now on, and those that were seen before have to be read.
    */
   nodeCame(node: NodeName): void {
-    if (!this.hasNode(node)) return
-    if (this.#seams.isConnected(node)) this.#served.add(node)
+    const known = this.#nodes.get(node)
+    if (known === undefined) return
+    if (this.#seams.isConnected(node)) this.#served.set(node, known.uid)
     for (const pod of this.#pods.byIndex('node', node))
       if (pod.text === undefined) this.#seams.unread(node, podPlace(pod))
       else if (this.#seams.locations.podOf(pod.uid) === undefined) this.#locate(pod)

@@ -72,8 +72,8 @@ class WorkingDownstream implements Downstream {
     return this.#cluster.hasNode(node)
   }
 
-  isEdge(node: NodeName): boolean {
-    return this.#cluster.isEdge(node)
+  servedUid(node: NodeName): string | undefined {
+    return this.#cluster.servedUid(node)
   }
 
   connected(link: NodeLink): void {

@@ -3,6 +3,15 @@ import t from 'tap'
 import { openBridge, openCluster, until } from './stage.js'
 import { rawEdge, within } from './raw-edge.js'
 
+const EDGE = { 'node-role.kubernetes.io/edge': '' }
+
+const edgeNode = (name: string): object => ({ metadata: { name, labels: EDGE } })
+
+const podOn = (nodeName: string, name = 'till'): object => ({
+  metadata: { name },
+  spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+})
+
 t.test('a Node that is no edge node, made while somebody is connected under its name', async t => {
   const cluster = await openCluster(t)
   const bridge = await openBridge(t, cluster)
@@ -69,11 +78,29 @@ t.test('an edge whose Node loses the label stays connected', async t => {
   const bridge = await openBridge(t, cluster)
   await until(bridge.isServing)
   const edge = await rawEdge(t, bridge, 'e1')
-  const registration = { metadata: { name: 'e1', labels: { 'node-role.kubernetes.io/edge': '' } } }
-  t.equal((await edge.ask('insert', 'null/node/e1', registration))?.route.operation, 'response')
+  t.equal((await edge.ask('insert', 'null/node/e1', edgeNode('e1')))?.route.operation, 'response')
   await until(() => edge.kept.has('null/node/e1') || edge.got.length > 1)
   await cluster.ask('PUT /api/v1/nodes/e1', { metadata: { name: 'e1' } })
+  await cluster.ask('POST /api/v1/namespaces', { metadata: { name: 'shop' } })
+  await cluster.ask('POST /api/v1/namespaces/shop/pods', podOn('e1'))
+  await until(() => edge.kept.has('shop/pod/till'))
   const answer = await edge.ask('query', 'null/node/e1')
   t.equal(answer?.route.operation, 'response')
   t.equal(edge.state.ended, '')
+})
+
+t.test('… until its Node is deleted, and another machine has the name', async t => {
+  const cluster = await openCluster(t)
+  const bridge = await openBridge(t, cluster)
+  await until(bridge.isServing)
+  await cluster.ask('POST /api/v1/nodes', edgeNode('e1'))
+  const edge = await rawEdge(t, bridge, 'e1')
+  await cluster.ask('POST /api/v1/namespaces', { metadata: { name: 'shop' } })
+  await cluster.ask('POST /api/v1/namespaces/shop/pods', podOn('e1', 'first'))
+  await until(() => edge.kept.has('shop/pod/first'))
+  await cluster.ask('DELETE /api/v1/nodes/e1')
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'e1' } })
+  await cluster.ask('POST /api/v1/namespaces/shop/pods', podOn('e1'))
+  await until(() => edge.state.ended !== '')
+  t.notOk(edge.kept.has('shop/pod/till'), 'a pod of the new machine is not sent')
 })
