@@ -13,6 +13,8 @@ export const FLAG_MASK = 0x3f
 
 /** An own record younger than this is sent as it is, unless something in it changed. */
 const BEAT_EVERY_MS = 250
+/** Ages are rounded up to a quarter of a second each time a record is passed on, which is seldom more than four times. */
+const ROUNDED_MS = 1_000
 
 /** What a record changed: nothing; only its age; or its content. */
 export type Merged = 'old' | News
@@ -215,18 +217,28 @@ export class RecordTable implements Evidence {
       this.#refute(draft)
       return 'old'
     }
-    return this.#isNews(draft, isFirstHand) ? this.put(draft) : 'old'
+    return this.#isNews(draft, isFirstHand) ? this.put(draft, this.#madeAt(draft)) : 'old'
+  }
+
+  /**
+   * When the record was made, at the earliest: not before the one that it replaces, whose age may have been rounded up less
+   * often. Corrects no more than rounding, so that one wrong age does not make later records look young.
+   */
+  #madeAt({ origin, hb, producedAt }: RecordDraft): number {
+    const before = this.producedAt[origin]!
+    if (hb <= this.hb[origin]! || before <= producedAt) return producedAt
+    return Math.min(before, producedAt + ROUNDED_MS)
   }
 
   /** Store a record that is known to be the newest of its origin, which is not this node. */
-  put(draft: RecordDraft): News {
+  put(draft: RecordDraft, producedAt = draft.producedAt): News {
     const { origin, hb } = draft
     const flags = draft.flags & FLAG_MASK
     const cutAt = (flags & FLAG.cloudCut) === 0 ? -Infinity : draft.cloudCutAt
     const hasNewFlags = this.flags[origin] !== flags || this.hb[origin] === 0
-    const countsAgain = this.#countsAgain(origin, draft.producedAt)
+    const countsAgain = this.#countsAgain(origin, producedAt)
     this.hb[origin] = hb
-    this.producedAt[origin] = draft.producedAt
+    this.producedAt[origin] = producedAt
     this.flags[origin] = flags
     this.cloudCutAt[origin] = cutAt
     this.foreign[origin] = 0
