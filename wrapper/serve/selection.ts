@@ -49,6 +49,33 @@ const valueOf = (field: string, { key, raw }: Stored): string => {
   }
 }
 
+/** What a field must be, and what it must not be. */
+interface Condition {
+  readonly field: string
+  readonly equal: ReadonlySet<string>
+  readonly others: ReadonlySet<string>
+}
+
+const conditionsOf = (terms: readonly FieldTerm[]): readonly Condition[] => {
+  const fields = new Set(terms.map(({ field }) => field))
+  const valuesOf = (field: string, isEqual: boolean): ReadonlySet<string> =>
+    new Set(
+      terms
+        .filter(term => term.field === field && term.isEqual === isEqual)
+        .map(({ value }) => value),
+    )
+  return [...fields].map(field => ({
+    ...{ field, equal: valuesOf(field, true), others: valuesOf(field, false) },
+  }))
+}
+
+/** Each field of a record is read once, however many terms name it. */
+const isMet = ({ field, equal, others }: Condition, record: Stored): boolean => {
+  const value = valueOf(field, record)
+  // Two different values that it must equal are met by none.
+  return (equal.size === 0 || (equal.size === 1 && equal.has(value))) && !others.has(value)
+}
+
 const named = (terms: readonly FieldTerm[], field: string): string | undefined =>
   terms.find(term => term.field === field && term.isEqual)?.value
 
@@ -65,13 +92,14 @@ export const parseSelection = (target: Target, query: URLSearchParams): Chosen =
   const labelText = query.get('labelSelector') ?? ''
   const byLabels = parseLabelSelector(labelText)
   const terms = parseFieldSelector(query.get('fieldSelector') ?? '', complaint(row))
+  const conditions = conditionsOf(terms)
   const prefix = namespace === undefined ? undefined : `${namespace}/`
   const isSelective = labelText !== '' || terms.length > 0
   if (!isSelective && prefix === undefined)
     return { selection: undefined, key: undefined, isSelective }
   const selection: Selection = (record, labels) =>
     (prefix === undefined || record.key.startsWith(prefix)) &&
-    terms.every(({ field, isEqual, value }) => (valueOf(field, record) === value) === isEqual) &&
+    conditions.every(condition => isMet(condition, record)) &&
     (labelText === '' || byLabels(labels()))
   return { selection, key: keyOf(target, terms), isSelective }
 }

@@ -113,7 +113,7 @@ export class PrunedTable {
     const explained: Explained[] = []
     for (const parts of this.#families(service, new Map()))
       for (const [part, decisions] of this.#decisions(service, parts))
-        explained.push(...this.#explainPart(service, part, decisions))
+        for (const one of this.#explainPart(service, part, decisions)) explained.push(one)
     return explained
   }
 

@@ -151,8 +151,11 @@ const protobufPage = ({ kind }: Row, path: string, bytes: Uint8Array): Page<RawO
   throw new KubeUnreachableError(`GET ${path}`, 'the answer is no list of the Kubernetes API')
 }
 
-const jsonPage = (path: string, { bytes }: TypedBody): Page<RawObject> => {
+const jsonPage = ({ kind }: Row, path: string, { bytes }: TypedBody): Page<RawObject> => {
   const page = parseJsonPage(path, bytes.toString('utf8'))
+  // KubeEdge's MetaServer writes kinds with fewer capitals.
+  if (page.kind !== undefined && page.kind.toLowerCase() !== `${kind}list`.toLowerCase())
+    throw new KubeUnreachableError(`GET ${path}`, `the answer is a ${page.kind}, no ${kind}List`)
   return { ...page, items: page.items.map(value => ({ kind: 'json', value })) }
 }
 
@@ -171,7 +174,7 @@ const keyOfObject = (object: RawObject): string => {
 export const makeItemCodec = (row: Row): Codec<RawObject> => ({
   accept: { list: ACCEPT, watch: ACCEPT },
   parsePage: (path, body) =>
-    isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(path, body),
+    isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(row, path, body),
   makeReader: (what, type) =>
     isProtobuf(type) ? new ProtobufReader(row, what) : new JsonReader(what),
   keyOf: keyOfObject,

@@ -32,7 +32,11 @@ const readSubset = (subset: Fields): EndpointView[] => {
 export const readEndpoints = (raw: Uint8Array): EndpointsView => {
   const endpoints: EndpointView[] = []
   const fields = new Fields(raw)
-  while (fields.next()) if (fields.number === SUBSET) endpoints.push(...readSubset(fields))
+  while (fields.next()) {
+    if (fields.number !== SUBSET) continue
+    // Not spread: a subset may have more addresses than a call has room for arguments.
+    for (const endpoint of readSubset(fields)) endpoints.push(endpoint)
+  }
   return { endpoints }
 }
 

@@ -171,6 +171,15 @@ t.test('Endpoints', t => {
   t.end()
 })
 
+t.test('Endpoints of very many addresses', t => {
+  const addresses = Array.from({ length: 200_000 }, () => ({ ip: '10.1.0.1' }))
+  const raw = fromJson('Endpoints', {
+    subsets: [{ addresses }, { addresses: [{ ip: '10.1.0.2' }] }],
+  })
+  t.equal(readEndpoints(raw).endpoints.length, 200_001)
+  t.end()
+})
+
 t.test('services and nodes', t => {
   t.strictSame(readService(real('Service headless').raw), {
     topologyKeys: undefined,
