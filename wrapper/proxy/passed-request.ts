@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { badRequest } from '../../kube/server/status.js'
+import { badRequest, expired } from '../../kube/server/status.js'
+import { isOurs } from '../store/versions.js'
 import { parsePath, targetOf, type ApiPath, type Target } from '../serve/target.js'
 import { hasBody as carriesBody, refuseUnframed, type RawHeaders } from './headers.js'
 
@@ -22,7 +23,7 @@ export interface PassedRequest {
   readonly isDryRun: boolean
   /** It changes nothing and has no body: it may be sent twice. */
   readonly isRepeatable: boolean
-  /** The target in the store that a read names. */
+  /** The target in the store that a read or a watch names, at any of its paths. */
   readonly read: Target | undefined
   /** The object in the store that a write names, itself or its status. */
   readonly written: Target | undefined
@@ -71,6 +72,16 @@ export const readRequest = ({ method, url, rawHeaders }: RequestHead): PassedReq
     ...{ written, isDryRun },
     ...{ query, hasBody, isLong: isLong(query, api), isRepeatable: isSafe && !hasBody },
     isEvent: method === 'POST' && !isDryRun && hasBody && isForEvents(api),
-    read: isSafe ? targetOf(api) : undefined,
+    read: isSafe ? targetOf({ ...api, isWatch: false }) : undefined,
   }
+}
+
+/**
+ * The apiserver would wait in vain for one of our versions, which it never reaches.
+ * @throws Refusal 410
+ */
+export const refuseOurVersion = ({ query, read }: PassedRequest): void => {
+  const version = query.get('resourceVersion') ?? ''
+  if (read !== undefined && isOurs(Number(version)))
+    throw expired(`resource version ${version} is not one of the apiserver's`)
 }

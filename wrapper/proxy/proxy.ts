@@ -6,11 +6,15 @@ import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
-import { expired, Refusal, statusBody } from '../../kube/server/status.js'
+import { Refusal, statusBody } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
-import { isOurs } from '../store/versions.js'
-import { readRequest, type PassedRequest, type RequestHead } from './passed-request.js'
+import {
+  readRequest,
+  refuseOurVersion,
+  type PassedRequest,
+  type RequestHead,
+} from './passed-request.js'
 import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { Forwarder, type Passing, type ProxyCounts } from './forwarder.js'
@@ -42,16 +46,6 @@ const refuse = (response: ServerResponse, refusal: Refusal): void => {
     'Content-Length': body.length,
   })
   response.end(body)
-}
-
-/**
- * The apiserver would wait in vain for one of our versions, which it never reaches.
- * @throws Refusal 410
- */
-const refuseOurVersion = ({ query, read }: PassedRequest): void => {
-  const version = query.get('resourceVersion') ?? ''
-  if (read !== undefined && isOurs(Number(version)))
-    throw expired(`resource version ${version} is not one of the apiserver's`)
 }
 
 /** Passes requests on to the apiserver with the callers' own credentials, and nothing of ours. */

@@ -3,7 +3,7 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { reasonOf } from '../../core/errors.js'
 import { badRequest, Refusal, statusBody } from '../../kube/server/status.js'
-import { readRequest, type RequestHead } from './passed-request.js'
+import { readRequest, refuseOurVersion, type RequestHead } from './passed-request.js'
 import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'
 import type { UpstreamPool } from './upstream-call.js'
@@ -51,8 +51,9 @@ export const tunnel = async (
   let answer
   try {
     const { method = 'GET', url = '/', rawHeaders } = request
-    if (readRequest(request as RequestHead).hasBody)
-      throw badRequest('an upgrade must have no body')
+    const asked = readRequest(request as RequestHead)
+    if (asked.hasBody) throw badRequest('an upgrade must have no body')
+    refuseOurVersion(asked)
     const { host } = await pool.server()
     const headers = upgradeHeaders(rawHeaders, host)
     const call = await pool.open({ method, url, headers, answerMs, isPooled: false })

@@ -8,6 +8,7 @@ import { envelope, openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { Fields } from '../../../wrapper/wire/fields.js'
 import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
 import { Sink } from '../../../wrapper/wire/sink.js'
+import { sendRaw } from '../../../testkit/http/raw-http.js'
 import { answer } from '../../../testkit/http/scripted-server.js'
 import { call, upstreamAt, scripted, startProxy } from '../proxy-bed.js'
 
@@ -218,7 +219,7 @@ t.test('FW2: an altered object is not written back, everything else is passed on
   t.match(JSON.parse(large.text), { kind: 'Status', reason: 'RequestEntityTooLarge' })
 })
 
-t.test('a passed-on read with a version of ours has to list again', async t => {
+t.test('a passed-on read or watch with a version of ours has to list again', async t => {
   const api = await scripted(t)
   const bed = await startProxy(t, { upstream: upstreamAt(api.url) })
   for (const version of [OURS, OLDER, String(2 ** 50)]) {
@@ -226,6 +227,11 @@ t.test('a passed-on read with a version of ours has to list again', async t => {
     t.equal(got.status, 410, version)
     t.match(JSON.parse(got.text), { kind: 'Status', code: 410, reason: 'Expired' })
   }
+  const old = await call(bed, `/api/v1/watch/services?resourceVersion=${OURS}`)
+  t.equal(old.status, 410, 'a watch at its older path')
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nHost: a\r\n\r\n'
+  const line = `GET /api/v1/services?watch=1&resourceVersion=${OURS} HTTP/1.1\r\n`
+  t.match(await sendRaw(bed.port, line + upgrade), /^HTTP\/1\.1 410 /, 'a watch over a WebSocket')
   t.equal(api.asked.length, 0)
   api.script(answer({}), answer({}))
   t.equal((await call(bed, `${SLICES}?resourceVersion=${UPSTREAM}`)).status, 200)
