@@ -15,8 +15,8 @@ export interface UpstreamCall {
   /** Name, value, name, value. */
   readonly headers: string[]
   /**
-   * Time limit for the response headers, once the request was sent; undefined: as long as the apiserver accepts
-   * connections.
+   * Time limit for the response headers, once the request was sent, and for each part of a body to go out; undefined: as
+   * long as the apiserver accepts connections.
    */
   readonly answerMs: number | undefined
   /** Use a kept connection: only for requests without a body that may be sent twice. */
@@ -189,10 +189,21 @@ export class UpstreamPool {
         if (hasAnswered) return
         cancels.push(clock.after(ms, () => void request.destroy(new TimeoutError(ms))))
       }
-      // The time limit begins when the request has been sent.
       if (answerMs === undefined) return
+      const sending = (sent: number): void => {
+        const look = (): void => {
+          if (request.writableFinished) return
+          if (socket.bytesWritten === sent) request.destroy(new TimeoutError(answerMs))
+          else sending(socket.bytesWritten)
+        }
+        cancels.push(clock.after(answerMs, look))
+      }
+      // The time limit begins when the request has been sent; until then some of its body must go out within that time.
       if (request.writableFinished) due(answerMs)
-      else request.once('finish', () => due(answerMs))
+      else {
+        request.once('finish', () => due(answerMs))
+        sending(socket.bytesWritten)
+      }
     })
     const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
       request.once('response', response => resolve({ kind: 'response', response }))
