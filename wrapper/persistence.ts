@@ -27,7 +27,7 @@ export interface PersistenceSeams {
 
 /** Interval of checks during the wait for the apiserver's lists. */
 const LOOK_MS = 50
-/** Name of the file with the topology keys that are used for services whose annotation cannot be read. */
+/** Name of the file with services' last valid topology keys, which stay if the annotation cannot be read any more. */
 const KEYS = 'topologykeys'
 
 /** Name of the file with the nodes that shared a label's value with this node. */
@@ -180,7 +180,7 @@ export class Persistence {
   #itemsOf(what: string): SavedItems | undefined {
     const { store } = this.#server!
     if (what === KEYS)
-      return [...store.keptKeys].flatMap(([service, keys]) =>
+      return [...store.topologyKeys].flatMap(([service, keys]) =>
         keys.length > 0 ? [jsonItem(service, keys)] : [],
       )
     if (what === NEIGHBOURS)

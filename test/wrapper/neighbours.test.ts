@@ -114,3 +114,19 @@ t.test('FW23: a boot without the cloud knows which nodes shared the own value', 
   const third = await startWrapper(t, upstream, { folder, net: NET })
   t.equal(await shownLater(third), 'a', 'who is not known to share it is outside')
 })
+
+t.test(
+  'a typing error that is made while the wrapper is away keeps the last valid keys',
+  async t => {
+    const upstream = await startZones(t)
+    const folder = memoryFolder()
+    const first = await startWrapper(t, upstream, { folder, net: NET })
+    await isSo(async () => (await first.shown()) === 'a,b')
+    await first.clock.advance(40_000)
+    await first.wrapper.stop()
+    await annotate(upstream, '["zone"')
+    const second = await startWrapper(t, upstream, { folder, net: NET })
+    const passing = setInterval(() => void second.clock.advance(100), 5)
+    t.equal(await second.shown().finally(() => clearInterval(passing)), 'a,b')
+  },
+)

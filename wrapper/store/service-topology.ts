@@ -55,6 +55,11 @@ export class ServiceTopology {
     return this.#rules.has(service)
   }
 
+  /** The keys that count for each service with topology keys. */
+  get keys(): ReadonlyMap<string, readonly string[]> {
+    return new Map([...this.#rules].map(([service, { keys }]) => [service, keys]))
+  }
+
   /** Services whose keys cannot be read, with the keys that count instead. */
   get keptKeys(): ReadonlyMap<string, readonly string[]> {
     const malformed = [...this.#rules].filter(([, { trouble }]) => trouble !== undefined)
@@ -72,10 +77,16 @@ export class ServiceTopology {
     return wanted
   }
 
-  /** Drop labels that no Service names: what is known of them would be outdated when one does again. */
+  /**
+   * Drop labels that no rule in effect names: what is known of them would be outdated when one does again. A service whose
+   * present keys cannot be judged yet still goes by its earlier ones.
+   */
   forgetAllBut(wanted: Labels): void {
+    const kept = new Set(wanted.keys())
+    for (const service of this.#earlier.keys())
+      for (const key of this.ruleOf(service).keys) kept.add(key)
     for (const label of this.#neighbours.keys())
-      if (!wanted.has(label)) this.#neighbours.delete(label)
+      if (!kept.has(label)) this.#neighbours.delete(label)
   }
 
   /** Those that were learnt, for the disk. */
@@ -136,6 +147,11 @@ export class ServiceTopology {
   /** Use these keys for a service until it has valid ones. */
   rememberKeys(service: string, annotation: string): void {
     this.#rules.set(service, parseTopologyKeys(annotation, undefined))
+  }
+
+  /** These are all services that exist: forget others that an earlier process knew. */
+  keepOnly(services: ReadonlySet<string>): void {
+    for (const service of this.#rules.keys()) if (!services.has(service)) this.forgetRule(service)
   }
 
   forgetRule(service: string): void {

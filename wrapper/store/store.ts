@@ -84,6 +84,11 @@ export class Store {
     return this.#topology.keptKeys
   }
 
+  /** The keys that count for each service with topology keys, for the disk. */
+  get topologyKeys(): ReadonlyMap<string, readonly string[]> {
+    return this.#topology.keys
+  }
+
   /**
    * Load the last valid topology keys of a service from an earlier process; they are used until the service has
    * valid ones.
@@ -113,6 +118,7 @@ export class Store {
     if (changed === undefined) return
     if (changed === 'all') this.#pruned.judge(this.#topology.naming(label))
     else this.#pruned.judgeOn(changed, service => this.#topology.hasKeys(service))
+    this.#topology.forgetAllBut(this.wantedLabels)
     this.#fill()
     this.#flush()
   }
@@ -124,6 +130,7 @@ export class Store {
         const now = new Set(items.map(({ key }) => key))
         const gone = this.#tables[resource].list().flatMap(({ key }) => (now.has(key) ? [] : [key]))
         this.#replaced.add(resource)
+        if (resource === 'services') this.#topology.keepOnly(now)
         this.#apply(resource, items, gone)
       },
       upsert: item => this.#apply(resource, [item], []),
