@@ -54,6 +54,8 @@ for (const code of [403, 404])
     const bed = await startWrapper(t, front, { net: NET })
     t.equal(await shownLater(bed), 'a,b,c')
     await bed.clock.advance(BOOTED_MS)
+    const { ready } = await bed.status()
+    t.match(ready, { isReady: false, reason: 'not known yet: nodes' })
     for (const name of ['a', 'b'])
       await upstream.ask(
         `PATCH /api/v1/nodes/${name}`,

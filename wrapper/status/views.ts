@@ -88,12 +88,18 @@ const nodeTroubleOf = ({ server, node }: Viewed): string | null => {
   return `the cluster has no Node ${node}: --hostname must be the Node's name`
 }
 
+/** Resources that every apiserver serves: a 404 for them comes from a proxy in front of it. */
+const ALWAYS_SERVED: readonly string[] = ['nodes', 'services']
+
+const isMissing = ({ resource, source }: ResourceView): boolean =>
+  source === 'none' || (source === 'absent' && ALWAYS_SERVED.includes(resource))
+
 const readinessOf = (
   resources: readonly ResourceView[],
   nodeTrouble: string | null,
 ): WrapperStatusView['ready'] => {
   const needed = resources.filter(({ resource }) => resource !== 'endpoints')
-  const missing = needed.filter(({ source }) => source === 'none').map(({ resource }) => resource)
+  const missing = needed.filter(isMissing).map(({ resource }) => resource)
   if (missing.length > 0) return { isReady: false, reason: `not known yet: ${missing.join(', ')}` }
   if (nodeTrouble !== null) return { isReady: false, reason: nodeTrouble }
   const old = needed.filter(({ source }) => source === 'disk').map(({ resource }) => resource)
