@@ -3,12 +3,11 @@ import * as v from 'valibot'
 import { canonicalAddress } from '../../core/address.js'
 import { parseNodeName } from '../../core/ids.js'
 import type { NodeCondition, NodeView, Taint } from '../../core/node.js'
+import { texts } from '../../core/map-schema.js'
 import { parseWith } from '../../core/parse.js'
 import { TableRow } from '../../kube/client/table-codec.js'
 import type { MemberView, NodeNotes } from '../ports/kube-api.js'
 import { isReadAnnotation, isReadCondition, OWN_PREFIX, PEER_HEALTH } from '../../core/marks.js'
-
-const texts = v.record(v.string(), v.string())
 
 const taintSchema = v.object({
   key: v.string(),

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { freeze } from '../../core/json.js'
 import { controllerOf } from '../../core/owner.js'
+import { texts } from '../../core/map-schema.js'
 import { parseWith } from '../../core/parse.js'
 import type { ChildKind, Grid, Json } from './grid.js'
 import { objectText } from './parse.js'
@@ -36,7 +37,7 @@ export interface LiveChild {
   readonly status: Json
 }
 
-const texts = v.nullish(v.record(v.string(), v.string()), {})
+const optionalTexts = v.nullish(texts, {})
 const fields = v.optional(v.looseObject({}), {})
 
 const schema = v.looseObject({
@@ -48,8 +49,8 @@ const schema = v.looseObject({
     resourceVersion: v.string(),
     generation: v.optional(v.number(), 0),
     deletionTimestamp: v.nullish(v.string()),
-    labels: texts,
-    annotations: texts,
+    labels: optionalTexts,
+    annotations: optionalTexts,
     ownerReferences: v.nullish(
       v.array(
         v.looseObject({

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { InvalidInputError, show } from '../../core/errors.js'
 import { freeze, isMap, type JsonMap } from '../../core/json.js'
+import { texts } from '../../core/map-schema.js'
 import { parseWith } from '../../core/parse.js'
 import {
   GRID_API,
@@ -172,7 +173,7 @@ const nodeSchema = v.object({
   kind: v.literal('Node'),
   metadata: v.object({
     name: v.string(),
-    labels: v.nullish(v.record(v.string(), v.string()), {}),
+    labels: v.nullish(texts, {}),
   }),
 })
 

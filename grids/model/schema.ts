@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { sameJson } from '../../core/json.js'
+import { mapOf, texts } from '../../core/map-schema.js'
 import { isLabelKey, isLabelValue, SUBDOMAIN } from '../../core/label.js'
 import { ruleOf } from '../../core/parse.js'
 
 const text = v.string()
-const texts = v.record(v.string(), text)
 
 /** A grid's name is used as a label value. */
 const MAX_NAME = 63
@@ -96,7 +96,7 @@ const workloadSpec = v.object({
   template: workloadTemplate,
   templatePool: v.optional(
     v.pipe(
-      v.record(v.string(), workloadTemplate),
+      mapOf(workloadTemplate),
       v.check(
         pool => !Object.hasOwn(pool, 'default'),
         'must not have "default": it names spec.template',
@@ -111,9 +111,18 @@ const workloadSpec = v.object({
   headlessService: v.optional(v.boolean(), false),
 })
 
+const fitsHeadlessServices = v.check(
+  ({ headlessService, template, templatePool }: v.InferOutput<typeof workloadSpec>) =>
+    !headlessService ||
+    [template, ...Object.values(templatePool)].every(
+      ({ selector }) => matchLabels(selector).length > 0,
+    ),
+  'must have matchLabels in each selector with headlessService: the selector of a Service has no expressions',
+)
+
 /** Parsers of grids by kind. */
 export const serviceGrid = v.object({ metadata, spec: serviceSpec })
-export const workloadGrid = v.object({ metadata, spec: workloadSpec })
+export const workloadGrid = v.object({ metadata, spec: v.pipe(workloadSpec, fitsHeadlessServices) })
 /** Known fields of a spec. */
 export const SERVICE_FIELDS: readonly string[] = Object.keys(serviceSpec.entries)
 export const WORKLOAD_FIELDS: readonly string[] = Object.keys(workloadSpec.entries)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { InvalidInputError } from '../../core/errors.js'
+import { texts } from '../../core/map-schema.js'
 import { parseWith } from '../../core/parse.js'
 
 /** A resource as the API serves it; kinds of custom resources are named in the same way. */
@@ -75,7 +76,7 @@ export interface ScaleView {
   readonly selector: string
 }
 
-const texts = v.nullish(v.record(v.string(), v.string()), {})
+const optionalTexts = v.nullish(texts, {})
 
 const metadataSchema = v.object({
   metadata: v.object({
@@ -84,8 +85,8 @@ const metadataSchema = v.object({
     uid: v.string(),
     resourceVersion: v.string(),
     generation: v.nullish(v.number(), 0),
-    labels: texts,
-    annotations: texts,
+    labels: optionalTexts,
+    annotations: optionalTexts,
     deletionTimestamp: v.nullish(v.string()),
   }),
 })

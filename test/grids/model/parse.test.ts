@@ -209,6 +209,21 @@ t.test('each error names the grid, the rule and the value', t => {
       /spec\.headlessService must stand in a StatefulSetGrid/,
     ],
     [
+      'a headless Service of all pods of a unit',
+      statefulSetGrid('a', { headlessService: true, template: template('i', { selector: {} }) }),
+      /spec must have matchLabels in each selector with headlessService/,
+    ],
+    [
+      'a headless Service without labels to select by',
+      statefulSetGrid('a', {
+        headlessService: true,
+        template: template('i', {
+          selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['web'] }] },
+        }),
+      }),
+      /spec must have matchLabels in each selector with headlessService/,
+    ],
+    [
       'a distribution that is none',
       serviceGrid('a', { trafficDistribution: 'Near' }),
       /trafficDistribution must be/,

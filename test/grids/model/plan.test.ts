@@ -6,9 +6,11 @@ import { unitsOf } from '../../../grids/model/units.js'
 import {
   deploymentGrid,
   parseAll,
+  planOne,
   serviceGrid,
   sites,
   statefulSetGrid,
+  template,
 } from '../../../testkit/kube/grid-objects.js'
 
 t.test("which grids' children may want the same name", t => {
@@ -52,5 +54,31 @@ t.test('a grid that is planned among its rivals is planned as among all grids', 
       t.strictSame(plan, all[at], `${one.grid.kind} ${one.grid.name}`)
     }
   }
+  t.end()
+})
+
+t.test('names that mean something to JavaScript are names like any other', t => {
+  const labels = { app: 'web', prototype: 'x', constructor: 'y' }
+  const podSpec = { nodeSelector: { prototype: 'x' }, containers: [{ name: 'a', image: 'b' }] }
+  const grid = deploymentGrid('web', {
+    templatePool: {
+      prototype: template('nginx:2', {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: podSpec },
+      }),
+    },
+    templates: { constructor: 'prototype' },
+  })
+  const { failures, children } = planOne(grid, sites('constructor'))
+  t.strictSame(failures, [])
+  t.match(children[0]!.object, {
+    spec: {
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { nodeSelector: { prototype: 'x', site: 'constructor' } },
+      },
+    },
+  })
   t.end()
 })

@@ -248,13 +248,6 @@ t.test('StatefulSets with a headless Service for each unit', t => {
     },
   ])
   t.equal(objects.length, 2)
-  const bare = template('i', { selector: {}, template: { spec: {} } })
-  t.match(
-    objectsOf(statefulSetGrid('db', { headlessService: true, template: bare }), sites('a'))[0],
-    {
-      spec: { selector: { 'edge-health/unit': 'a' } },
-    },
-  )
   t.end()
 })
 
