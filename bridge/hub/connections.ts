@@ -182,9 +182,10 @@ export class Connections {
 
   #send({ session, sends }: Connection, message: Message, onLeft?: () => void): boolean {
     if (session.isOver) return false
-    sends.send(() => {
+    const work = (): void => {
       if (session.send(frameOf(message), onLeft)) this.#framesOut++
-    }, onLeft)
+    }
+    sends.send(() => this.#guarded(work), onLeft)
     return true
   }
 
