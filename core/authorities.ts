@@ -7,6 +7,9 @@ const BEGIN = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g
 const WHOLE =
   /(?<=^\uFEFF?|-----)-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/gm
 
+/** The blocks of a PEM text that look like a whole certificate. */
+export const wholeIn = (pem: string): readonly string[] => pem.match(WHOLE) ?? []
+
 /**
  * The certificates of authorities in a PEM text, and nothing else of it: OpenSSL silently skips one that it cannot read and all
  * that follow it, as in a file that is half written, or where a line's end is missing between two of them.
@@ -15,7 +18,7 @@ const WHOLE =
  */
 export const authoritiesIn = (pem: string): string => {
   const begun = pem.match(BEGIN)?.length ?? 0
-  const found = pem.match(WHOLE) ?? []
+  const found = wholeIn(pem)
   if (begun === 0) throw new Error('it holds no certificate')
   if (found.length < begun)
     throw new Error(`${found.length} of its ${begun} certificates are whole`)

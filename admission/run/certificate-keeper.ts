@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { wholeIn } from '../../core/authorities.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
@@ -38,6 +39,9 @@ const WAIT_JITTER = 0.2
 const MOST_TRIES = 3
 
 /** PEM texts joined, each once. */
+/** Anything else would make the apiserver refuse the whole bundle. */
+const authoritiesOf = (text = ''): readonly string[] => wholeIn(text).filter(isCertificate)
+
 const bundleOf = (authorities: readonly string[]): string =>
   [...new Set(authorities)].map(text => `${text}\n`).join('')
 
@@ -112,7 +116,7 @@ export class CertificateKeeper implements CertificateSource {
       {
         current: stored && this.#validity(stored.current),
         next: next && this.#validity(next),
-        nextTrustedSince: next && this.#trusted.get(next.ca.trim()),
+        nextTrustedSince: next && this.#trustedSince(next),
       },
       this.#now(),
     )
@@ -148,7 +152,7 @@ export class CertificateKeeper implements CertificateSource {
 
   #serve(pair: ServingPair): void {
     if (this.#served?.cert === pair.cert) return
-    const since = this.#trusted.get(pair.ca.trim())
+    const since = this.#trustedSince(pair)
     const isSettled = since !== undefined && this.#now() - since >= SETTLE_MS
     // A replica without a usable certificate uses it at once.
     if (this.#usable() !== undefined && !isSettled) return
@@ -159,6 +163,10 @@ export class CertificateKeeper implements CertificateSource {
     this.#served = pair
   }
 
+  #trustedSince({ ca }: ServingPair): number | undefined {
+    return this.#trusted.get(authoritiesOf(ca)[0] ?? '')
+  }
+
   /** @returns false when somebody else wrote the webhook configurations at the same time */
   async #trust(signal: AbortSignal): Promise<boolean> {
     const { client, secret } = this.#seams
@@ -166,10 +174,7 @@ export class CertificateKeeper implements CertificateSource {
     const readBundle = async (): Promise<string> => {
       const stored = await secret.read(signal)
       const texts = [stored?.oldCa, stored?.current.ca, stored?.next?.ca, this.#served?.ca]
-      // Text that is not a certificate would make the apiserver refuse the whole bundle.
-      authorities = texts.flatMap(text =>
-        text !== undefined && isCertificate(text) ? text.trim() : [],
-      )
+      authorities = texts.flatMap(authoritiesOf)
       return bundleOf(authorities)
     }
     const isTrusted = await trustBundle(client, this.#options.registration, readBundle, signal)

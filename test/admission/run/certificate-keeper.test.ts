@@ -214,6 +214,25 @@ t.test('a replica that finds only expired certificates creates a new one at once
   t.strictSame(replicas[1].served, replicas[0].served)
 })
 
+t.test('a broken authority in the Secret is left out, and the others are trusted', async t => {
+  const { bed, replicas, turn } = await scene(t)
+  await bed.register()
+  await turn()
+  const { client, secret } = bed.replica()
+  t.teardown(() => client.close())
+  const before = (await secret.read(never))!
+  const { ca } = await makePair([NAME], Date.now())
+  const broken = '-----BEGIN CERTIFICATE-----\nQUJDREVG\n-----END CERTIFICATE-----\n'
+  await secret.write({ ...before, oldCa: `${ca}${broken}` }, before, never)
+  await turn()
+  const bundle = (await bed.bundle()) ?? ''
+  t.strictSame(bundle.match(/-----BEGIN[^-]*-----[^-]*-----END[^-]*-----/g), [
+    ca.trim(),
+    before.current.ca.trim(),
+  ])
+  t.match(replicas[0].keeper.status, { isTrusted: true, trouble: null })
+})
+
 t.test('a pair is one certificate, its key and its authority, for the name', async t => {
   const [one, other] = [await makePair([NAME], Date.now()), await makePair([NAME], Date.now() + 1)]
   t.match(validityOf(one, NAME), { from: Number, until: Number })
