@@ -13,6 +13,9 @@ export type LabelMatch = (labels: Labels) => boolean
 /** A text that is not a label selector; the message is kube-apiserver's own. */
 export class LabelSelectorError extends Error {}
 
+/** Every object is held against each requirement of a selector; `in (…)` is one, so nobody needs more. */
+const MOST_REQUIREMENTS = 1_000
+
 const OPERATORS = 'in, notin, =, ==, !=, gt, lt'
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const PARTS =
@@ -87,6 +90,8 @@ class Parser {
       if (kind === 'end') return found
       if (kind !== 'word' && kind !== '!')
         throw new LabelSelectorError(`found '${text}', expected: !, identifier, or 'end of string'`)
+      if (found.length === MOST_REQUIREMENTS)
+        throw new LabelSelectorError(`more than ${MOST_REQUIREMENTS} requirements`)
       found.push(this.#requirement())
       const after = this.#take()
       if (after.kind === 'end') return found

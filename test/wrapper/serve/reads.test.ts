@@ -116,6 +116,7 @@ t.test('invalid queries are refused as kube-apiserver refuses them', async t => 
   world.fill(fixture)
   const rows: [path: string, code: number, message: RegExp | string][] = [
     [`${NODES}?labelSelector=a%20b`, 400, /^unable to parse requirement: found 'b'/],
+    [`${NODES}?labelSelector=${'a,'.repeat(1_000)}a`, 400, 'more than 1000 requirements'],
     [`${NODES}?watch=1&labelSelector=,`, 400, /^found ','/],
     [
       `${NODES}?fieldSelector=metadata.namespace=a`,
