@@ -131,6 +131,7 @@ t.test('what is no review', async t => {
     ['not JSON', () => send('/node-taint', '{'), 400, /must be JSON/],
     ['no review', () => send('/node-taint', '{}'), 400, /kind must be "AdmissionReview"/],
     ['very deep', () => send('/node-taint', deep), 400, /kind must be|must be JSON/],
+    ['very many values', () => send('/node-taint', `[${'{},'.repeat(250_000)}0]`), 413, /at most 500000 values/],
     ['not UTF-8', () => send('/node-taint', Buffer.from([0xff, 0xfe, 0x00])), 400, /must be JSON/],
     ['another type', () => begin({ 'content-type': 'text/plain' }), 415, /json/],
     ['a type that only begins so', () => begin({ 'content-type': 'application/jsonp' }), 415, /json/],
@@ -157,7 +158,7 @@ t.test('what is no review', async t => {
   )
   t.match(lied, /^HTTP\/1\.1 413 /, 'an announced length is enough')
   t.equal((await send('/node-taint', REVIEW)).status, 200, 'it still answers')
-  t.match(counters.refusals.all, { 400: 5, 404: 2, 405: 1, 413: 3, 415: 3 })
+  t.match(counters.refusals.all, { 400: 5, 404: 2, 405: 1, 413: 4, 415: 3 })
 })
 
 t.test(
