@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was done to SuperEdge's controller on Kubernetes 1.36, what came of it, and what comes of it here: each row is played
+// What was done to SuperEdge's controller on Kubernetes 1.36, what came of it, and what comes of it here: rows are played
 // on the embedded API and on a real one.
 import type { GridRow } from './grid-row.js'
 import type { GridStage } from './grid-stage.js'
 import { serviceRows } from './service-grid-rows.js'
-import { workloadRows } from './workload-grid-rows.js'
+import { apiserverRows, workloadRows } from './workload-grid-rows.js'
 
 /** Each row, by where it stands. */
 export const gridRows: readonly (readonly [section: string, row: GridRow])[] = [
   ...serviceRows.map(row => ['ServiceGrid', row] as const),
   ...workloadRows.map(row => ['DeploymentGrid, StatefulSetGrid', row] as const),
+]
+
+/** The same, for a real apiserver. */
+export const allGridRows: typeof gridRows = [
+  ...gridRows,
+  ...apiserverRows.map(row => ['DeploymentGrid, StatefulSetGrid', row] as const),
 ]
 
 /** Play one row on a server. @returns how it differs from what is claimed */
