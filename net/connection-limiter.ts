@@ -44,9 +44,6 @@ export class ConnectionLimiter {
   readonly #limits: ConnectionLimits
   readonly #sources: Sources
   readonly #random: Random
-  /** Not looked for yet: none of these is closed for another. */
-  readonly #newcomers = new Set<Connection>()
-  /** Looked for in vain: they count as one stranger. */
   readonly #unidentified = new Set<Connection>()
   readonly #byKey = new Map<string, Set<Connection>>()
   readonly #keys = new Map<Connection, string>()
@@ -58,7 +55,7 @@ export class ConnectionLimiter {
   }
 
   get size(): number {
-    return this.#newcomers.size + this.#unidentified.size + this.#keys.size
+    return this.#unidentified.size + this.#keys.size
   }
 
   /**
@@ -66,11 +63,11 @@ export class ConnectionLimiter {
    * was
    */
   admit(newcomer: Connection): Connection | undefined {
-    this.#newcomers.add(newcomer)
+    this.#unidentified.add(newcomer)
     const { strangers, perStranger, perMember } = this.#limits
     // Identifying sources may be expensive, so only do it when a limit may be exceeded.
     if (this.size <= Math.min(strangers, perStranger, perMember)) return undefined
-    if (this.#mustLook()) this.#identify()
+    this.#identify()
     const connections = this.#candidates(newcomer)
     if (connections === undefined) return undefined
     const ended = this.#choose(connections, newcomer)
@@ -81,7 +78,6 @@ export class ConnectionLimiter {
 
   /** The connection has closed. May be called twice. */
   remove(connection: Connection): void {
-    this.#newcomers.delete(connection)
     this.#unidentified.delete(connection)
     const key = this.#keys.get(connection)
     if (key === undefined) return
@@ -97,17 +93,7 @@ export class ConnectionLimiter {
     return key !== undefined && this.#sources.isMember(key)
   }
 
-  /** In a flood only when there are as many newcomers as any known stranger has connections. */
-  #mustLook(): boolean {
-    const { look } = this.#sources
-    if (look === undefined) return true
-    const sizes = this.#groups().map(group => (group.isMember ? 0 : group.connections.length))
-    return look(this.#newcomers.size >= Math.max(0, ...sizes))
-  }
-
   #identify(): void {
-    for (const newcomer of this.#newcomers) this.#unidentified.add(newcomer)
-    this.#newcomers.clear()
     for (const connection of this.#unidentified) {
       const key = this.#sources.keyOf(connection)
       if (key === undefined) continue
@@ -125,13 +111,11 @@ export class ConnectionLimiter {
     const key = this.#keys.get(newcomer)
     const isMember = key !== undefined && this.#sources.isMember(key)
     const own = key === undefined ? this.#unidentified : this.#byKey.get(key)!
-    // A newcomer that was not looked for may be anyone's: no connection is closed for its own source's limit.
-    if (own.has(newcomer) && own.size > (isMember ? perMember : perStranger)) return [...own]
+    if (own.size > (isMember ? perMember : perStranger)) return [...own]
     if (this.size <= strangers) return undefined
     const groups = this.#groups()
     const others = groups.filter(group => !group.isMember)
-    const known = others.reduce((sum, { connections }) => sum + connections.length, 0)
-    const present = known + this.#newcomers.size
+    const present = others.reduce((sum, { connections }) => sum + connections.length, 0)
     if (!isMember && present > strangers) return largestOf(others)
     if (this.size <= total) return undefined
     if (present > 0) return largestOf(others)

@@ -71,7 +71,6 @@ export const byUser = (
 ): Sources => {
   const trusted = new Set(members.map(user => `user ${user}`))
   const known = new Map<4 | 6, { readonly at: number; readonly users: Map<string, number> }>()
-  let lookedAt = -Infinity
   const usersOf = (family: 4 | 6): Map<string, number> => {
     const last = known.get(family)
     if (last !== undefined && clock.now() - last.at < FRESH_MS) return last.users
@@ -86,12 +85,6 @@ export const byUser = (
       return user === undefined ? undefined : `user ${user}`
     },
     isMember: key => trusted.has(key),
-    look: isUrgent => {
-      if (!isUrgent && clock.now() - lookedAt < FRESH_MS) return false
-      lookedAt = clock.now()
-      known.clear()
-      return true
-    },
   }
 }
 

@@ -19,13 +19,6 @@ export interface Sources {
   keyOf(end: RemoteEnd): string | undefined
   /** Members have a reserve that strangers cannot use up. Called each time, since members change. */
   isMember(key: string): boolean
-  /**
-   * Look again, since `keyOf` may answer from before a connection came, when another user had its port. Undefined where
-   * answers do not age.
-   * @param isUrgent also right after the last time: it may be expensive
-   * @returns false when it was not done
-   */
-  readonly look?: (isUrgent: boolean) => boolean
 }
 
 /** Sources by address: never unknown. */

@@ -5,9 +5,7 @@ import {
   type ConnectionLimits,
   type Connection,
 } from '../../net/connection-limiter.js'
-import { byUser } from '../../net/socket-users.js'
 import { byAddress, type Sources } from '../../net/sources.js'
-import { FakeClock } from '../../testkit/fake-clock.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
 
 const LIMITS: ConnectionLimits = { total: 20, strangers: 8, perStranger: 4, perMember: 6 }
@@ -141,61 +139,4 @@ t.test('an unidentified source is a stranger, and identified again next time', a
   t.ok(world.limiter.isMember({ address: '127.0.0.1', port: 9 }))
   t.notOk(world.limiter.isMember({ address: '127.0.0.1', port: 8 }))
   t.notOk(world.limiter.isMember({ address: '127.0.0.1', port: 77 }))
-})
-
-/** Users of a machine, by the ports that they have now; looks and ends are counted. */
-const usersWorld = () => {
-  const clock = new FakeClock()
-  const users = new Map<number, number>()
-  const seen = { looks: 0 }
-  const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0')
-  const line = ([port, user]: [number, number]): string =>
-    `1: 0100007F:${hex(port)} 0100007F:C73E 01 00000000:00000000 00:00000000 00000000 ${user}`
-  const table = (): string => {
-    seen.looks++
-    return [...users].map(line).join('\n')
-  }
-  const limits = { total: 64, strangers: 16, perStranger: 16, perMember: 64 }
-  const sources = byUser([0], { clock, table, order: 'LE' })
-  const limiter = new ConnectionLimiter(limits, sources, seededRandom(1))
-  const ended = new Set<number>()
-  const open = (user: number, port: number): void => {
-    users.set(port, user)
-    const end = (): void => {
-      ended.add(port)
-      users.delete(port)
-    }
-    limiter.admit({ address: '127.0.0.1', port, requests: 1, activeAt: clock.now(), end })
-  }
-  return { clock, limiter, seen, ended, open }
-}
-
-t.test('a member that connects amid a flood of another user stays', async t => {
-  const { clock, limiter, seen, ended, open } = usersWorld()
-  let port = 20_000
-  const flood = (count: number): void => {
-    for (let i = 0; i < count; i++) open(65_534, ++port)
-  }
-  flood(17)
-  for (let root = 1; root <= 20; root++) {
-    open(0, root)
-    flood(100)
-    await clock.advance(7)
-  }
-  t.strictSame(
-    [...ended].filter(port => port <= 20),
-    [],
-  )
-  t.equal(limiter.size, 16 + 20, 'the flood has its share alone')
-  t.ok(seen.looks < 400, `${seen.looks} looks at the table for 2 000 connections`)
-})
-
-t.test('a member that gets the port of a flooder from a moment ago stays', async t => {
-  const { ended, open } = usersWorld()
-  for (let port = 20_000; port < 20_017; port++) open(65_534, port)
-  const [left = 0] = ended
-  ended.clear()
-  open(0, left)
-  for (let port = 30_000; port < 30_200; port++) open(65_534, port)
-  t.notOk(ended.has(left))
 })

@@ -83,27 +83,3 @@ t.test('FW5: words are in the machine’s order', async t => {
   t.equal(sources.keyOf({ address: '127.0.0.1', port: 40_000 }), 'user 5')
   t.equal(sources.keyOf({ address: '::1', port: 40_000 }), 'user 6')
 })
-
-t.test(
-  'another look sees whose port it is now, at most every 100 ms unless it is urgent',
-  async t => {
-    const clock = new FakeClock()
-    let user = 5
-    const sources = byUser([0], {
-      clock,
-      table: () => row('0100007F:9C40', '01', `${user}`),
-      order: 'LE',
-    })
-    const keyOf = () => sources.keyOf({ address: '127.0.0.1', port: 40_000 })
-    t.ok(sources.look!(false))
-    t.equal(keyOf(), 'user 5')
-    user = 0
-    await clock.advance(99)
-    t.notOk(sources.look!(false))
-    t.equal(keyOf(), 'user 5', 'it did not look')
-    t.ok(sources.look!(true))
-    t.equal(keyOf(), 'user 0')
-    await clock.advance(100)
-    t.ok(sources.look!(false))
-  },
-)
