@@ -30,6 +30,8 @@ export interface HubStatus extends ConnectionCounts {
 }
 
 const CLOSE_MS = 1_500
+/** Of one message: KubeEdge's edges send pieces of 4 KiB. */
+const MAX_FRAGMENTS = 5_000
 
 class Hub implements OpenHub {
   readonly #seams: HubSeams
@@ -58,6 +60,7 @@ class Hub implements OpenHub {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: frameBytes,
+      maxFragments: MAX_FRAGMENTS,
     })
   }
 

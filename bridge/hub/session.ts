@@ -3,7 +3,8 @@ import type { WebSocket } from 'ws'
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
-import type { ByteBudget, ByteHold } from '../../net/byte-budget.js'
+import type { ByteBudget } from '../../net/byte-budget.js'
+import { IncompleteMessage } from './incomplete-message.js'
 import { Intake, type Hold, type IntakeLimits } from './intake.js'
 import { LATE_MS, Liveness, type LivenessLimits } from './liveness.js'
 
@@ -27,13 +28,14 @@ export type EndReason =
   | 'no answer to pings'
   | 'does not read'
   | 'too much in one frame'
+  | 'a message takes too long'
   | 'binary frame'
   | 'another connection of the node'
   | 'the bridge is leaving'
 
 export interface SessionSeams {
   readonly clock: Clock
-  /** Accounts for the memory of incomplete frames. */
+  /** Accounts for the memory of incomplete messages. */
   readonly frames: ByteBudget
   /** A complete frame arrived. */
   readonly onFrame: (frame: string) => void
@@ -43,8 +45,6 @@ export interface SessionSeams {
   readonly onEnded: (why: EndReason, detail: string) => void
 }
 
-/** An incomplete frame is accounted for once it is this large. */
-const COUNTED_BYTES = 64 << 10
 const LEAVING = 1001
 const CLOSE_MS = 1_000
 
@@ -60,11 +60,10 @@ export class Session {
   readonly #seams: SessionSeams
   readonly #intake: Intake
   readonly #liveness: Liveness
+  readonly #incomplete: IncompleteMessage
   #isOver = false
   #why: EndReason | undefined
   #detail = ''
-  #partBytes = 0
-  #part: ByteHold | undefined
   #writtenAt = 0
   readonly #cancels = new Map<'write' | 'close', () => void>()
 
@@ -83,6 +82,11 @@ export class Session {
     this.#intake = new Intake(clock, limits.intake, {
       deliver: frame => seams.onFrame(frame),
       read: isOn => (isOn ? this.#resume() : this.#socket.pause()),
+    })
+    this.#incomplete = new IncompleteMessage({
+      ...{ clock, budget: seams.frames },
+      onTooMuch: detail => this.end('too much in one frame', detail),
+      onTooSlow: () => this.end('a message takes too long'),
     })
     this.#listen()
     this.#liveness = new Liveness(limits, {
@@ -120,18 +124,7 @@ export class Session {
   /** Bytes arrived, of any frame. @internal called by the hub, which sees the network socket */
   received(bytes: number): void {
     this.#liveness.heard()
-    this.#partBytes += bytes
-    if (this.#partBytes < COUNTED_BYTES || this.#isOver) return
-    // All nodes count as one source: when the budget is full, the connection with the largest incomplete frame ends, so no
-    // node can keep others' frames out.
-    this.#part ??= this.#seams.frames.open({ key: 'nodes', isMember: true }, () =>
-      this.end('too much in one frame', 'others need the room'),
-    )
-    try {
-      this.#part.take(bytes)
-    } catch (error) {
-      this.end('too much in one frame', reasonOf(error))
-    }
+    if (!this.#isOver) this.#incomplete.add(bytes)
   }
 
   /** Send a frame. @returns false when the connection is over; true does not promise that it arrives */
@@ -200,9 +193,7 @@ export class Session {
   }
 
   #whole(bytes: Buffer, isBinary: boolean): void {
-    this.#part?.free()
-    this.#part = undefined
-    this.#partBytes = 0
+    this.#incomplete.end()
     if (this.#isOver || this.#cancels.has('close')) return
     if (isBinary) this.end('binary frame')
     else this.#intake.push(bytes.toString('utf8'))
@@ -248,7 +239,7 @@ export class Session {
     this.#liveness.stop()
     for (const cancel of this.#cancels.values()) cancel()
     this.#cancels.clear()
-    this.#part?.free()
+    this.#incomplete.end()
     this.#intake.stop()
     this.#seams.onEnded(this.#why ?? 'connection broke', this.#detail)
   }
