@@ -85,7 +85,7 @@ class BridgeProgram implements Program {
     const { signal } = this.#stopper
     const downstream = makeDownstream(
       {
-        ...{ namespace, vouch: options.vouch, disk: new RecordDisk(options.stateDir, log) },
+        ...{ namespace, vouch: options.vouch, disk: new RecordDisk(options.stateDir, { clock, log }) },
         adoptsObjectSyncs: options.adoptObjectSyncs,
         writesObjectSyncs: options.writeObjectSyncs,
       },

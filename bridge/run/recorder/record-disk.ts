@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import type { Clock } from '../../../core/clock.js'
 import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { isMissing, replaceFile } from '../../../net/atomic-file.js'
 import { readWhole } from '../../../net/read-whole.js'
+import { DiskTurns } from './disk-turns.js'
 
 /** A record is at most 960 KiB. */
 const MAX_BYTES = 1 << 20
@@ -17,18 +19,41 @@ const WRITER_FILE = 'writer'
 const fileOf = (node: NodeName): string =>
   `record-${node.length <= LONGEST_NAME ? node : createHash('sha256').update(node).digest('hex')}`
 
-/** The fast copy of the records. None of its methods rejects. */
+const readText = async (path: string): Promise<string> => {
+  const file = await open(path, 'r')
+  try {
+    const tooLarge = (): Error => new Error(`${basename(path)} is larger than ${MAX_BYTES} bytes`)
+    return (
+      await readWhole(file.createReadStream({ autoClose: false }), MAX_BYTES, tooLarge)
+    ).toString('utf8')
+  } finally {
+    await file.close()
+  }
+}
+
+export interface RecordDiskSeams {
+  readonly clock: Clock
+  readonly log: Logger
+  /** @default writes to the disk */
+  readonly replace?: typeof replaceFile
+}
+
+/** The fast copy of the records. None of its methods rejects, and all settle, even if the disk hangs. */
 export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'remove' | 'write' | 'writer'>
 
 /** Records in a folder, one file per node, and the name under which this folder's bridge writes records to the cluster. */
 export class RecordDisk {
   readonly #folder: string
   readonly #log: Logger
+  readonly #replace: typeof replaceFile
+  readonly #turns: DiskTurns
   #isFailing = false
 
-  constructor(folder: string, log: Logger) {
+  constructor(folder: string, { clock, log, replace = replaceFile }: RecordDiskSeams) {
     this.#folder = folder
     this.#log = log
+    this.#replace = replace
+    this.#turns = new DiskTurns(clock)
   }
 
   /** The last access to the folder failed. */
@@ -49,15 +74,16 @@ export class RecordDisk {
     return this.#read(fileOf(node))
   }
 
-  /** Resolves when it is on disk, or when that failed. Never rejects. */
-  write(node: NodeName, text: string): Promise<void> {
+  /** Resolves with true when it is on disk, with false when that failed or takes too long. Never rejects. */
+  write(node: NodeName, text: string): Promise<boolean> {
     return this.#write(fileOf(node), text)
   }
 
   /** Delete a node's record, if there is one. Never rejects. */
   async remove(node: NodeName): Promise<void> {
+    const name = fileOf(node)
     try {
-      await rm(join(this.#folder, fileOf(node)), { force: true })
+      await this.#turns.run(name, () => rm(join(this.#folder, name), { force: true }))
     } catch (error) {
       this.#failed(error)
     }
@@ -65,26 +91,21 @@ export class RecordDisk {
 
   async #read(name: string): Promise<string | undefined> {
     try {
-      const file = await open(join(this.#folder, name), 'r')
-      try {
-        const tooLarge = (): Error => new Error(`${name} is larger than ${MAX_BYTES} bytes`)
-        const chunks = file.createReadStream({ autoClose: false })
-        return (await readWhole(chunks, MAX_BYTES, tooLarge)).toString('utf8')
-      } finally {
-        await file.close()
-      }
+      return await this.#turns.run(name, () => readText(join(this.#folder, name)))
     } catch (error) {
       if (!isMissing(error)) this.#failed(error)
       return undefined
     }
   }
 
-  async #write(name: string, text: string): Promise<void> {
+  async #write(name: string, text: string): Promise<boolean> {
     try {
-      await replaceFile(this.#folder, name, [Buffer.from(text)])
+      await this.#turns.run(name, () => this.#replace(this.#folder, name, [Buffer.from(text)]))
       this.#isFailing = false
+      return true
     } catch (error) {
       this.#failed(error)
+      return false
     }
   }
 

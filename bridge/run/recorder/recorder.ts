@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { logFailures, WorkQueue, type WorkResult } from '../../../controller/work-queue.js'
-import type { Clock } from '../../../core/clock.js'
+import { aborted, type Clock } from '../../../core/clock.js'
 import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
@@ -47,6 +47,8 @@ const SOON_MS = 500
 /** Shortest time between two writes of one node's record to the cluster. */
 const CLUSTER_MS = 2_000
 const QUEUE = { workers: 8, startsPerSecond: 100, firstRetryMs: 2_000, lastRetryMs: 60_000 }
+/** Makes the name of another writer: what this disk has is older than the record in the cluster. */
+const NOT_ON_DISK = '-memory'
 const EMPTY: EdgeRecord = new Map()
 
 /** One node's record, and where it is stored already. */
@@ -57,6 +59,8 @@ interface Kept {
   running: Promise<void>
   cancelSoon: (() => void) | undefined
   isUnsaved: boolean
+  /** Whether the disk has the record as it is, but for acknowledgements. */
+  isOnDisk: boolean
   /** As the ObjectSyncs have it; undefined when they were not read. */
   synced: EdgeRecord | undefined
 }
@@ -105,7 +109,7 @@ export class Recorder {
         saveSoon: () => this.#saveSoon(node, kept),
       }),
       ...{ next: undefined, running: Promise.resolve(), cancelSoon: undefined },
-      ...{ isUnsaved: false, synced: undefined },
+      ...{ isUnsaved: false, isOnDisk: true, synced: undefined },
     }
     this.#kept.set(node, kept)
     return kept.record
@@ -135,7 +139,7 @@ export class Recorder {
     await this.#queue.stop()
     for (const [node, kept] of this.#kept) {
       kept.cancelSoon?.()
-      await this.#save(node, kept)
+      await Promise.race([this.#save(node, kept), aborted(signal)])
       if (!kept.isUnsaved || signal.aborted) continue
       const result = await this.#write(node, signal)
       if (result.kind === 'failed')
@@ -177,13 +181,19 @@ export class Recorder {
   /** One write at a time; changes meanwhile are part of the next one. */
   #save(node: NodeName, kept: Kept): Promise<void> {
     kept.isUnsaved = true
+    kept.isOnDisk = false
     this.#queue.addAfter(node, CLUSTER_MS)
     kept.next ??= kept.running.then(() => {
       kept.next = undefined
-      kept.running = this.#seams.disk.write(node, this.#textOf(node, kept))
+      kept.running = this.#keepOnDisk(node, kept)
       return kept.running
     })
     return kept.next
+  }
+
+  async #keepOnDisk(node: NodeName, kept: Kept): Promise<void> {
+    const isWritten = await this.#seams.disk.write(node, this.#textOf(node, kept))
+    kept.isOnDisk = isWritten && kept.next === undefined
   }
 
   #saveSoon(node: NodeName, kept: Kept): void {
@@ -211,7 +221,9 @@ export class Recorder {
     const text = this.#textOf(node, kept)
     kept.isUnsaved = false
     try {
-      await this.#seams.maps.write(node, { text, writer: await this.#writer }, signal)
+      const writer = await this.#writer
+      const as = kept.isOnDisk ? writer : writer + NOT_ON_DISK
+      await this.#seams.maps.write(node, { text, writer: as }, signal)
       await this.#sync(node, kept, after, signal)
       return { kind: 'done' }
     } catch (error) {

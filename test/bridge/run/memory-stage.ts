@@ -58,9 +58,10 @@ export class MemoryDisk implements RecordStore {
     this.files.delete(node)
   }
 
-  async write(node: NodeName, text: string): Promise<void> {
+  async write(node: NodeName, text: string): Promise<boolean> {
     this.writes++
-    this.files.set(node, text)
+    if (!this.isFailing) this.files.set(node, text)
+    return !this.isFailing
   }
 }
 
@@ -106,7 +107,7 @@ export interface Bridge {
 }
 
 export interface StageOptions extends Partial<Omit<DownstreamOptions, 'disk'>> {
-  readonly disk?: MemoryDisk
+  readonly disk?: RecordStore
 }
 
 const stampOf = (clock: FakeClock, id: string) => ({ id, at: clock.wall() })
@@ -140,11 +141,13 @@ export class Stage {
     const guard = (): string | undefined => (isOver ? 'another bridge leads' : undefined)
     // A process that is killed writes nothing any more.
     const kept: RecordStore = {
-      isFailing: false,
+      get isFailing() {
+        return disk.isFailing
+      },
       read: node => disk.read(node),
       remove: node => (isOver ? Promise.resolve() : disk.remove(node)),
       writer: fresh => disk.writer(fresh),
-      write: (node, text) => (isOver ? Promise.resolve() : disk.write(node, text)),
+      write: (node, text) => (isOver ? Promise.resolve(false) : disk.write(node, text)),
     }
     const downstream = makeDownstream(
       {

@@ -7,6 +7,7 @@ import { RecordDisk } from '../../../bridge/run/recorder/record-disk.js'
 import { recordedNode, recordMapName } from '../../../bridge/run/recorder/record-map.js'
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { MAPS, mapBody, MemoryDisk, nodeBody, NODES, podBody, PODS, Stage } from './memory-stage.js'
 
@@ -19,9 +20,13 @@ const RECORD = { namespace: 'edge-system', name: 'bridge-record-e1' }
 t.test('a folder keeps records and a name, readable by its owner alone', async t => {
   const folder = join(t.testdir(), 'state')
   const log = recordingLog()
-  const disk = new RecordDisk(folder, log)
+  const disk = new RecordDisk(folder, { clock: new FakeClock(), log })
   t.equal(await disk.writer('aaaaaaaa'), 'aaaaaaaa')
-  t.equal(await new RecordDisk(folder, log).writer('bbbbbbbb'), 'aaaaaaaa', 'the first name stays')
+  t.equal(
+    await new RecordDisk(folder, { clock: new FakeClock(), log }).writer('bbbbbbbb'),
+    'aaaaaaaa',
+    'the first name stays',
+  )
   t.equal(await disk.read(E1), undefined)
   await disk.write(E1, 'one')
   await disk.write(E1, 'two')
@@ -36,7 +41,7 @@ t.test('a folder keeps records and a name, readable by its owner alone', async t
 t.test('a disk that fails is logged once, and nothing throws', async t => {
   const folder = join(t.testdir({ file: '' }), 'file', 'state')
   const log = recordingLog()
-  const disk = new RecordDisk(folder, log)
+  const disk = new RecordDisk(folder, { clock: new FakeClock(), log })
   t.equal(await disk.writer('aaaaaaaa'), 'aaaaaaaa')
   await disk.write(E1, 'one')
   t.ok(disk.isFailing)
@@ -46,7 +51,7 @@ t.test('a disk that fails is logged once, and nothing throws', async t => {
 t.test('a file that is too large is not read as a record', async t => {
   const folder = t.testdir({ 'record-e1': 'x'.repeat((1 << 20) + 1) })
   const log = recordingLog()
-  t.equal(await new RecordDisk(folder, log).read(E1), undefined)
+  t.equal(await new RecordDisk(folder, { clock: new FakeClock(), log }).read(E1), undefined)
   t.match(log.lines, [{ level: 'error', fields: { error: /larger than/ } }])
 })
 
