@@ -7,6 +7,7 @@ import { InvalidInputError, reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import type { ByteBudget } from '../../net/byte-budget.js'
+import { takenBytes } from '../../net/taken-bytes.js'
 import { frameOf } from '../model/message/frame.js'
 import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
@@ -88,7 +89,7 @@ export class Connections {
     // Both connections proved to be this node's, so the edge has lost the older one.
     this.#sessions.get(node)?.session.end('another connection of the node')
     const session: Session = new Session(of, this.#limits, {
-      ...{ clock, frames },
+      ...{ clock, frames, taken: () => takenBytes(network) },
       onFrame: frame => this.#guarded(() => this.#received(session, link, frame)),
       onCaughtUp: () => this.#guarded(() => sink.caughtUp(link)),
       onEnded: (why, detail) => this.#lost(session, link, why, detail),

@@ -10,7 +10,7 @@ import { LATE_MS, Liveness, type LivenessLimits } from './liveness.js'
 
 /** Limits of one connection. */
 export interface SessionLimits extends LivenessLimits {
-  /** Within this time some of the buffered bytes must reach the network. */
+  /** Within this time some of the buffered bytes must reach the network, however few. */
   readonly writeMs: number
   /**
    * While more than this many bytes sent to the edge are unread, nothing is read from it. More than the largest object and
@@ -37,6 +37,8 @@ export interface SessionSeams {
   readonly clock: Clock
   /** Accounts for the memory of incomplete messages. */
   readonly frames: ByteBudget
+  /** Bytes that the network has taken so far; undefined when unknown. */
+  readonly taken: () => number | undefined
   /** A complete frame arrived. */
   readonly onFrame: (frame: string) => void
   /** It was behind, and has read half of what was too much. */
@@ -109,11 +111,6 @@ export class Session {
 
   get isOver(): boolean {
     return this.#isOver
-  }
-
-  /** Bytes buffered for sending. */
-  get unsentBytes(): number {
-    return this.#socket.bufferedAmount
   }
 
   /** The node's keepalive arrived. */
@@ -215,11 +212,14 @@ export class Session {
     if (this.#cancels.has('write')) return
     const { clock } = this.#seams
     const since = clock.now()
+    // A large message on a slow link is a single write that takes minutes.
+    const taken = this.#seams.taken()
     const dueAt = since + this.#limits.writeMs
     this.#set('write', this.#limits.writeMs, () => {
       if (this.#socket.bufferedAmount === 0) return
       const isLate = clock.now() - dueAt > LATE_MS
-      if (this.#writtenAt < since && !isLate) this.end('does not read')
+      const isStuck = this.#writtenAt < since && this.#seams.taken() === taken
+      if (isStuck && !isLate) this.end('does not read')
       else this.#watchWrites()
     })
   }
