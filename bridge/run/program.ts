@@ -27,6 +27,7 @@ import {
 } from './certificates.js'
 import { makeDownstream } from './downstream/downstream.js'
 import { isForeignNode } from './foreign-node.js'
+import { NodeQuestions } from './node-questions.js'
 import { bridgeViews } from './operator-views.js'
 import type { Downstream } from './ports.js'
 import { RecordDisk } from './recorder/record-disk.js'
@@ -53,6 +54,7 @@ class BridgeProgram implements Program {
   readonly #downstream: Downstream
   readonly #upstream: Upstream
   readonly #sink: Sink
+  readonly #questions: NodeQuestions
   readonly #counters = new UpstreamCounters()
   readonly #stopper = new AbortController()
   readonly #failure: Failure
@@ -85,7 +87,11 @@ class BridgeProgram implements Program {
     const { signal } = this.#stopper
     const downstream = makeDownstream(
       {
-        ...{ namespace, vouch: options.vouch, disk: new RecordDisk(options.stateDir, { clock, log }) },
+        ...{
+          namespace,
+          vouch: options.vouch,
+          disk: new RecordDisk(options.stateDir, { clock, log }),
+        },
         adoptsObjectSyncs: options.adoptObjectSyncs,
         writesObjectSyncs: options.writeObjectSyncs,
       },
@@ -101,6 +107,10 @@ class BridgeProgram implements Program {
       agentPodOf(locations, { node, namespace }) !== undefined
     const watches = new WatchDesk({ client, clock, log, mayWatch })
     this.#watches = watches
+    this.#questions = new NodeQuestions({
+      ...{ clock, signal },
+      ask: node => isForeignNode(client, { name: node, uid: downstream.servedUid(node) }, signal),
+    })
     const executor = new Executor(
       {
         ...{ client, clock, locations, downstream, agents, watches, guard, signal },
@@ -145,12 +155,7 @@ class BridgeProgram implements Program {
   get #checks(): NodeChecks {
     return {
       isEdge: node => this.#downstream.hasNode(node),
-      isForeign: async node => {
-        const downstream = this.#downstream
-        if (downstream.hasNode(node)) return false
-        const served = { name: node, uid: downstream.servedUid(node) }
-        return await isForeignNode(this.#client, served, this.#stopper.signal)
-      },
+      isForeign: async node => !this.#downstream.hasNode(node) && (await this.#questions.ask(node)),
     }
   }
 

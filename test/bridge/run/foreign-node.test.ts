@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
+import { systemClock } from '../../../core/clock.js'
 import { openBridge, openCluster, until } from './stage.js'
 import { rawEdge, within } from './raw-edge.js'
 
@@ -104,3 +105,31 @@ t.test('… until its Node is deleted, and another machine has the name', async 
   await until(() => edge.state.ended !== '')
   t.notOk(edge.kept.has('shop/pod/till'), 'a pod of the new machine is not sent')
 })
+
+t.test(
+  'an edge whose Node lost the label costs the apiserver a few questions a second',
+  async t => {
+    const cluster = await openCluster(t)
+    const bridge = await openBridge(t, cluster)
+    await until(bridge.isServing)
+    await cluster.ask('POST /api/v1/nodes', edgeNode('e1'))
+    const edge = await rawEdge(t, bridge, 'e1')
+    await until(() => edge.kept.has('null/node/e1'))
+    await cluster.ask('PUT /api/v1/nodes/e1', { metadata: { name: 'e1' } })
+    await within(500, () => false)
+    const begin = systemClock.now()
+    const known = cluster.api.requests.length
+    const asked = Array.from({ length: 40 }, () =>
+      edge.ask('query', 'kube-node-lease/lease/e1', null, 60_000),
+    )
+    t.ok(
+      (await Promise.all(asked)).every(answer => answer !== undefined),
+      'all are answered',
+    )
+    const seconds = (systemClock.now() - begin) / 1_000
+    const questions = cluster.api.requests
+      .slice(known)
+      .filter(({ client, path }) => client === bridge.user && path === '/api/v1/nodes/e1').length
+    t.ok(questions >= 1 && questions <= 2 + 4 * seconds, `${questions} in ${seconds} s`)
+  },
+)
