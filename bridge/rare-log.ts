@@ -3,28 +3,52 @@ import type { Clock } from '../core/clock.js'
 import type { Fields, Logger } from '../core/log.js'
 
 const EVERY_MS = 60_000
+/** Kinds that are remembered. If strangers make more of them in a minute, some are logged more often. */
+const MAX_KINDS = 20_000
 
-/** Logs each kind of warning once a minute at most, so that strangers cannot fill the log. */
+/** Logs each kind of message once a minute at most, so that others cannot fill the log. */
 export class RareLog {
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #logged = new Map<string, { at: number; suppressed: number }>()
+  /** Those logged last at the end. */
+  readonly #logged = new Map<string, { readonly at: number; suppressed: number }>()
 
   constructor(clock: Clock, log: Logger) {
     this.#clock = clock
     this.#log = log
   }
 
-  /** @param what kind of warning, one of a few: it is remembered for ever */
+  /** @param what kind of warning */
   warn(what: string, message: string, fields: Fields): void {
+    const all = this.#due(what, fields)
+    if (all !== undefined) this.#log.warn(message, all)
+  }
+
+  /** @param what kind of message */
+  info(what: string, message: string, fields: Fields): void {
+    const all = this.#due(what, fields)
+    if (all !== undefined) this.#log.info(message, all)
+  }
+
+  /** @returns what to log; undefined when the kind was logged a short time ago */
+  #due(what: string, fields: Fields): Fields | undefined {
     const now = this.#clock.now()
     const last = this.#logged.get(what)
     if (last !== undefined && now - last.at < EVERY_MS) {
       last.suppressed++
+      return undefined
+    }
+    this.#logged.delete(what)
+    this.#logged.set(what, { at: now, suppressed: 0 })
+    if (this.#logged.size > MAX_KINDS) this.#forgetOldest()
+    const suppressed = last?.suppressed ?? 0
+    return suppressed === 0 ? fields : { ...fields, suppressed }
+  }
+
+  #forgetOldest(): void {
+    for (const what of this.#logged.keys()) {
+      this.#logged.delete(what)
       return
     }
-    this.#logged.set(what, { at: now, suppressed: 0 })
-    const suppressed = last?.suppressed ?? 0
-    this.#log.warn(message, suppressed === 0 ? fields : { ...fields, suppressed })
   }
 }

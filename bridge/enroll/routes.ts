@@ -25,6 +25,8 @@ export interface EnrolSeams {
   readonly isForeign: (node: NodeName) => Promise<boolean>
 }
 
+type Working = EnrolSeams & { readonly rareLog: RareLog }
+
 /** A failure; its reason is sent to the client and logged. */
 interface Refusal {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413
@@ -94,7 +96,7 @@ const troubleOf = (
   }
 }
 
-const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outcome> => {
+const signed = async (request: IncomingMessage, seams: Working): Promise<Outcome> => {
   const node = nodeNamed(request.headers['nodename'])
   if (node === undefined) return refusal(400, 'the header NodeName must name a node')
   const trouble = troubleOf(request, node, seams)
@@ -105,7 +107,8 @@ const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outc
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
     const asked = await readWhole(parts, MAX_REQUEST_BYTES, () => new TooLargeError())
     const body = await seams.signer.signNode(asked, node, seams.clock.wall())
-    seams.log.info('a certificate was signed', { node, remote: request.socket.remoteAddress })
+    const { remoteAddress: remote } = request.socket
+    seams.rareLog.info(`signed ${node}`, 'a certificate was signed', { node, remote })
     return { body, type: 'application/octet-stream' }
   } catch (error) {
     if (error instanceof TooLargeError)
@@ -117,7 +120,7 @@ const signed = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outc
 
 const NODE_PATH = /^\/node\/([^/?]+)$/
 
-const outcomeOf = async (request: IncomingMessage, seams: EnrolSeams): Promise<Outcome> => {
+const outcomeOf = async (request: IncomingMessage, seams: Working): Promise<Outcome> => {
   const { method, url = '' } = request
   if (method !== 'GET') return refusal(405, 'only GET')
   if (url === '/ca.crt')
@@ -148,7 +151,7 @@ export const enrolRoutes = (seams: EnrolSeams): RequestListener => {
   const rareLog = new RareLog(seams.clock, seams.log)
   return (request, response) => {
     const answer = async (): Promise<void> => {
-      const outcome = await outcomeOf(request, seams)
+      const outcome = await outcomeOf(request, { ...seams, rareLog })
       if (!('body' in outcome))
         rareLog.warn(String(outcome.status), 'an edge was not enrolled', {
           ...{ status: outcome.status, reason: outcome.reason },

@@ -13,6 +13,7 @@ import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
 import { controlReply } from '../model/message/reply.js'
 import { routeUpstream } from '../model/route/upstream.js'
+import { RareLog } from '../rare-log.js'
 import { CheckedSends, type NodeChecks } from './checked-sends.js'
 import type { HubSink, NodeLink } from './node-link.js'
 import { Session, type EndReason, type SessionLimits } from './session.js'
@@ -47,6 +48,8 @@ interface Connection {
 export class Connections {
   readonly #limits: SessionLimits
   readonly #seams: ConnectionsSeams
+  /** An edge may connect again and again. */
+  readonly #rareLog: RareLog
   readonly #sessions = new Map<NodeName, Connection & { readonly link: NodeLink }>()
   readonly #ended = new Map<EndReason, number>()
   #accepted = 0
@@ -58,6 +61,7 @@ export class Connections {
   constructor(limits: SessionLimits, seams: ConnectionsSeams) {
     this.#limits = limits
     this.#seams = seams
+    this.#rareLog = new RareLog(seams.clock, seams.log)
   }
 
   get counts(): ConnectionCounts {
@@ -84,7 +88,7 @@ export class Connections {
     of: { readonly node: NodeName; readonly remote: string; readonly socket: WebSocket },
     network: Duplex,
   ): void {
-    const { clock, log, sink, frames } = this.#seams
+    const { clock, sink, frames } = this.#seams
     const { node, remote } = of
     // Both connections proved to be this node's, so the edge has lost the older one.
     this.#sessions.get(node)?.session.end('another connection of the node')
@@ -110,7 +114,7 @@ export class Connections {
     this.#sessions.set(node, { session, sends, link })
     this.#accepted++
     network.prependListener('data', (chunk: Buffer) => session.received(chunk.length))
-    log.info('a node is connected', { node, remote })
+    this.#rareLog.info(`connected ${node}`, 'a node is connected', { node, remote })
     this.#guarded(() => sink.connected(link))
   }
 
@@ -136,7 +140,8 @@ export class Connections {
     const { node } = session
     this.#ended.set(why, (this.#ended.get(why) ?? 0) + 1)
     if (this.#sessions.get(node)?.session === session) this.#sessions.delete(node)
-    this.#seams.log.info('a node is disconnected', { node, reason: why, detail })
+    const fields = { node, reason: why, detail }
+    this.#rareLog.info(`disconnected ${node}`, 'a node is disconnected', fields)
     this.#guarded(() => this.#seams.sink.ended(link, why))
     if (this.#sessions.size === 0) this.#whenEmpty()
   }

@@ -17,3 +17,17 @@ t.test('the same warning is logged once a minute, with the number of suppressed 
     [{ i: 0 }, { i: 9 }, { i: 5, suppressed: 4 }],
   )
 })
+
+t.test('so many kinds that not all can be remembered', t => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const rare = new RareLog(clock, log)
+  rare.info('early', 'connected', {})
+  for (let i = 0; i < 19_999; i++) rare.info(`${i}`, 'connected', {})
+  rare.info('early', 'connected', {})
+  t.equal(log.lines.length, 20_000)
+  rare.info('one more', 'connected', {})
+  rare.info('early', 'connected', {})
+  t.equal(log.lines.length, 20_002, 'the oldest is forgotten')
+  t.end()
+})

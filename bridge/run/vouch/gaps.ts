@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
-import type { Logger } from '../../../core/log.js'
+import type { RareLog } from '../../rare-log.js'
 import { gapSince, type Gap, type GapEnd, type VouchMode } from '../../model/vouch/gap.js'
 import { annotationsOf, seenLease } from './lease-object.js'
 
@@ -9,7 +9,7 @@ import { annotationsOf, seenLease } from './lease-object.js'
 export type Facts = Omit<Gap, 'conditions' | 'lease' | 'now'> & { readonly isRead: boolean }
 
 interface GapsSeams {
-  readonly log: Logger
+  readonly log: Pick<RareLog, 'info'>
   /** Epoch ms by the apiserver's clock. */
   readonly now: () => number
 }
@@ -89,7 +89,7 @@ export class Gaps {
     this.#gaps.delete(node)
     this.#ended[reason] = (this.#ended[reason] ?? 0) + 1
     if (reason !== 'heard' || facts.renewedAt !== undefined)
-      this.#seams.log.info('the Lease of a node is no longer renewed by the bridge', {
+      this.#seams.log.info(node, 'the Lease of a node is no longer renewed by the bridge', {
         node,
         reason,
       })

@@ -10,6 +10,7 @@ import type { Random } from '../../../core/random.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { NODE_LEASES } from '../../model/merge/lease.js'
+import { RareLog } from '../../rare-log.js'
 import {
   GAP_LIMITS,
   gapStep,
@@ -63,7 +64,7 @@ export class LeaseRenewer {
     this.#mode = mode
     this.#seams = seams
     const { clock, random, log } = seams
-    this.#gaps = new Gaps({ log, now: () => this.#now() })
+    this.#gaps = new Gaps({ log: new RareLog(clock, log), now: () => this.#now() })
     this.#queue = new WorkQueue(
       (node, signal) => this.#look(node as NodeName, signal),
       {

@@ -143,3 +143,24 @@ t.test('a node that connects again and again leaves nothing behind', async t => 
   t.strictSame(kinds.slice(0, 5), ['connected', 'ended', 'connected', 'ended', 'connected'])
   t.ok(clock.waiting <= before + 2, `${clock.waiting} timers for one connection`)
 })
+
+t.test('a node that connects again and again does not fill the log', async t => {
+  const { dial, log, reports, clock } = await openStage(t)
+  for (let i = 0; i < 20; i++) await dial('e1')
+  await dial('e2')
+  await until(() => reports.filter(({ kind }) => kind === 'ended').length === 19)
+  const lines = () =>
+    log.lines.map(({ message, fields }) => [message, fields['node'], fields['suppressed']])
+  const connected = 'a node is connected'
+  const once = [
+    [connected, 'e1', undefined],
+    ['a node is disconnected', 'e1', undefined],
+    [connected, 'e2', undefined],
+  ]
+  t.strictSame(lines(), once)
+  await clock.advance(20_000)
+  await clock.advance(20_000)
+  await clock.advance(20_000)
+  await dial('e1')
+  t.strictSame(lines().slice(-1), [[connected, 'e1', 19]])
+})
