@@ -19,6 +19,8 @@ interface CheckedSendsSeams extends NodeChecks {
   readonly onForeign: () => void
   /** Messages were not sent since it is unknown what the Node is. */
   readonly onUnknown: (error: string) => void
+  /** One of the callbacks threw. */
+  readonly onBug: (error: unknown) => void
 }
 
 interface Waiting {
@@ -48,23 +50,38 @@ export class CheckedSends {
       return
     }
     this.#waiting.push({ work, onLost })
-    // Never rejects.
     if (!this.#isAsking) void this.#ask()
   }
 
+  /** Never rejects: whatever throws, the messages after it have their turn. */
   async #ask(): Promise<void> {
-    const { isForeign, node, onForeign, onUnknown } = this.#seams
     this.#isAsking = true
     while (this.#waiting.length > 0) {
       const waiting = this.#waiting
       this.#waiting = []
-      const answer = await isForeign(node).catch((error: unknown) => ({ error: reasonOf(error) }))
-      if (answer === true) onForeign()
-      else if (answer !== false) onUnknown(answer.error)
-      for (const { work, onLost } of waiting)
-        if (answer === false) work()
-        else onLost()
+      const maySend = await this.#maySend()
+      for (const { work, onLost } of waiting) this.#guarded(maySend ? work : onLost)
     }
     this.#isAsking = false
+  }
+
+  async #maySend(): Promise<boolean> {
+    const { isForeign, node, onForeign, onUnknown } = this.#seams
+    try {
+      const isOthers = await isForeign(node)
+      if (isOthers) this.#guarded(onForeign)
+      return !isOthers
+    } catch (error) {
+      this.#guarded(() => onUnknown(reasonOf(error)))
+      return false
+    }
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#seams.onBug(error)
+    }
   }
 }

@@ -183,6 +183,7 @@ export class Connections {
           node,
           error,
         }),
+      onBug: error => this.#bug(error),
     })
   }
 
@@ -200,7 +201,11 @@ export class Connections {
     try {
       work()
     } catch (error) {
-      this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
+      this.#bug(error)
     }
+  }
+
+  #bug(error: unknown): void {
+    this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
   }
 }

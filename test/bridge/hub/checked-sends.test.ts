@@ -8,23 +8,26 @@ import { settle } from '../../../testkit/fake-clock.js'
 const openSends = () => {
   const questions: { answer: (isForeign: boolean) => void; fail: (error: Error) => void }[] = []
   const done: string[] = []
-  const state = { isEdge: false }
+  const state = { isEdge: false, isBroken: false }
   const sends = new CheckedSends({
     node: 'e1' as NodeName,
     isEdge: () => state.isEdge,
-    isForeign: () =>
-      new Promise((answer, fail) => {
+    isForeign: () => {
+      if (state.isBroken) throw new Error('no question')
+      return new Promise((answer, fail) => {
         questions.push({ answer, fail })
-      }),
+      })
+    },
     onForeign: () => done.push('ended'),
     onUnknown: error => done.push(`unknown: ${error}`),
+    onBug: error => done.push(`bug: ${(error as Error).message}`),
   })
   const send = (what: string): void =>
     sends.send(
       () => done.push(what),
       () => done.push(`lost: ${what}`),
     )
-  return { done, questions, send, state }
+  return { done, questions, send, sends, state }
 }
 
 t.test('for a known edge node everything leaves at once, without a question', t => {
@@ -76,4 +79,36 @@ t.test('while it cannot be known nothing leaves, and who sent it is told', async
   questions[1]!.answer(false)
   await settle()
   t.equal(done.at(-1), 'b')
+})
+
+t.test('what throws, keeps none of the messages after it', async t => {
+  const { done, questions, send, sends, state } = openSends()
+  const fail = (): never => {
+    throw new Error('thrown')
+  }
+  const next = async (answer: (question: (typeof questions)[number]) => void) => {
+    answer(questions.shift()!)
+    await settle()
+    return done.splice(0)
+  }
+  send('first')
+  sends.send(fail, fail)
+  send('a')
+  t.strictSame(await next(question => question.answer(false)), ['first'])
+  t.strictSame(await next(question => question.answer(false)), ['bug: thrown', 'a'])
+  send('second')
+  sends.send(fail, fail)
+  send('b')
+  t.strictSame(await next(question => question.answer(false)), ['second'])
+  const away = new Error('away')
+  t.strictSame(await next(question => question.fail(away)), [
+    ...['unknown: away', 'bug: thrown', 'lost: b'],
+  ])
+  state.isBroken = true
+  send('c')
+  await settle()
+  t.strictSame(done.splice(0), ['unknown: no question', 'lost: c'])
+  state.isBroken = false
+  send('d')
+  t.strictSame(await next(question => question.answer(false)), ['d'])
 })
