@@ -37,6 +37,12 @@ const isSelected = (body: Body, { labelSelector = '', fieldSelector = '' }: Sele
 
 const clone = <T>(value: T): T => structuredClone(value)
 
+const foundOr404 = (found: Body | undefined, type: ResourceName, of: ObjectName): Body => {
+  if (found !== undefined) return found
+  const message = `${keyOf(type, of)} not found`
+  throw new KubeStatusError('GET', { status: 404, reason: 'NotFound', message })
+}
+
 /** A cluster's API without sockets or time, for one client. What watches bring can be held back. */
 export class MemoryCluster {
   readonly #objects = new Map<string, { readonly type: ResourceName; body: Body }>()
@@ -49,6 +55,8 @@ export class MemoryCluster {
   isAway = false
   /** A proxy in between has no backend: it answers every request itself, and watches stay as they are. */
   isMisled = false
+  /** The answer to a read of one object is on its way until this resolves. */
+  answering: (of: ObjectName) => Promise<void> = () => Promise.resolve()
   /** The apiserver's clock, epoch ms. */
   wall: () => number = () => 0
   readonly writes: string[] = []
@@ -99,7 +107,9 @@ export class MemoryCluster {
     const client = {
       get: async (type: ResourceType<unknown>, of: ObjectName) => {
         await this.#arrive()
-        return type.parse(this.#shape(type, this.#found(type, of)))
+        const found = this.get(type, of)
+        await this.answering(of)
+        return type.parse(this.#shape(type, foundOr404(found, type, of)))
       },
       list: async (type: ResourceType<unknown>) => {
         await this.#arrive()
@@ -161,10 +171,7 @@ export class MemoryCluster {
   }
 
   #found(type: ResourceName, of: ObjectName): Body {
-    const found = this.get(type, of)
-    if (found !== undefined) return found
-    const message = `${keyOf(type, of)} not found`
-    throw new KubeStatusError('GET', { status: 404, reason: 'NotFound', message })
+    return foundOr404(this.get(type, of), type, of)
   }
 
   /** A request takes a turn of the event loop, and is asked for once more before it is carried out. */

@@ -132,9 +132,11 @@ export class NodeLane {
   read(place: Place, object: ReadObject | undefined): void {
     const isMine = object !== undefined && this.#isMine(place, object.raw)
     const uid = isMine ? object.uid : undefined
-    const hasRemoved = this.#removeAllBut(uid, place)
+    // What was read may be older than what the watch has brought meanwhile: of that the watch will report the end.
+    const wanted = this.#seams.cluster.wanted(this.node, place)?.uid
+    const hasRemoved = this.#removeAllBut(wanted ?? uid, place)
     // Where the watch has another object of that name, or none yet, the watch will report it.
-    if (isMine && this.#seams.cluster.wanted(this.node, place)?.uid === uid) this.#update(object)
+    if (isMine && wanted === uid) this.#update(object)
     // The pod is gone, so what it referred to may have to go as well.
     if (this.#unconfirmedPods.delete(placeOf(place)) && hasRemoved) this.#areSomeGone = true
     if (this.#areSomeGone && this.#unconfirmedPods.size === 0) this.compare()
