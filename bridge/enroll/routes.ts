@@ -13,6 +13,9 @@ import type { Signer } from './signer.js'
 /** Certificate requests rarely have 2 KiB. */
 const MAX_REQUEST_BYTES = 16 << 10
 const MAX_LOGGED = 80
+/** An edge could connect with its certificate only until the bridge starts anew. */
+export const AUTHORITY_REPLACED =
+  'the Secret of the authority has changed: all bridges have to be started anew'
 
 export interface EnrolSeams {
   readonly authority: AuthorityBytes
@@ -23,13 +26,15 @@ export interface EnrolSeams {
   readonly hasNode: (node: NodeName) => boolean
   /** Whether the cluster has a Node of this name that is not an edge node. Rejects while that is unknown. */
   readonly isForeign: (node: NodeName) => Promise<boolean>
+  /** Whether the cluster still has this authority. Rejects while that is unknown. */
+  readonly isCurrent: () => Promise<boolean>
 }
 
 type Working = EnrolSeams & { readonly rareLog: RareLog }
 
 /** A failure; its reason is sent to the client and logged. */
 interface Refusal {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 413
+  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 503
   readonly reason: string
 }
 
@@ -102,6 +107,7 @@ const signed = async (request: IncomingMessage, seams: Working): Promise<Outcome
   const trouble = troubleOf(request, node, seams)
   if (trouble !== undefined) return trouble
   if (await seams.isForeign(node)) return refusal(403, 'the Node of that name is not an edge node')
+  if (!(await seams.isCurrent())) return refusal(503, AUTHORITY_REPLACED)
   try {
     // Keep the connection of a client that sends too much, so that it gets an answer.
     const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>

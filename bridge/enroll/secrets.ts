@@ -164,6 +164,18 @@ export const loadAuthority = (
     signal,
   )
 
+/** Whether the Secret still has this authority, and nobody has replaced or deleted it. Rejects as ResourceClient.get does. */
+export const holdsAuthority = async (
+  client: SecretClient,
+  { certificate, key }: AuthorityBytes,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const { data = {} } = (await find(client, AUTHORITY.name, signal)) ?? {}
+  const isSame = (name: string, bytes: Uint8Array): boolean =>
+    Buffer.from(data[name] ?? []).equals(bytes)
+  return isSame(AUTHORITY.cert, certificate) && isSame(AUTHORITY.key, key)
+}
+
 const serves = (certificate: X509Certificate, address: string): boolean =>
   (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)) !==
   undefined

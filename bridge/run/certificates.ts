@@ -5,7 +5,9 @@ import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 import { Backoff } from '../../kube/client/backoff.js'
 import { makeJoinToken, TOKEN_MS, type AuthorityBytes } from '../enroll/join-token.js'
+import { AUTHORITY_REPLACED } from '../enroll/routes.js'
 import {
+  holdsAuthority,
   loadAuthority,
   loadServerPair,
   publishToken,
@@ -67,6 +69,17 @@ const warnOfEnd = (ca: string, { clock, log }: CertificateSeams): void => {
     })
 }
 
+/** Whether the cluster still has this authority. Nothing is made or published with another one. */
+const isCurrent = async (
+  { authority }: Certificates,
+  { client, log }: CertificateSeams,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const isSame = await holdsAuthority(client, authority, signal)
+  if (!isSame) log.error(AUTHORITY_REPLACED)
+  return isSame
+}
+
 const isInvalid = (error: unknown): boolean => error instanceof InvalidInputError
 
 /**
@@ -90,7 +103,7 @@ export const loadCertificates = (
 
 /** Check the server's certificate twice a day and call `renew` when it was replaced. Ends when the signal aborts. */
 export const keepServerPair = async (
-  { signer, server }: Certificates,
+  certificates: Certificates,
   {
     addresses,
     renew,
@@ -99,11 +112,14 @@ export const keepServerPair = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const { client, clock, random, log } = seams
+  const { signer, server } = certificates
   let shown = server.cert
   while (await sleep(clock, jitter(random, LOOK_MS, 0.1), signal)) {
     warnOfEnd(signer.ca, seams)
-    const found = await untilDone(seams, { what: 'server certificate' }, signal, () =>
-      loadServerPair(client, signer, { addresses, now: clock.wall() }, signal),
+    const found = await untilDone(seams, { what: 'server certificate' }, signal, async () =>
+      (await isCurrent(certificates, seams, signal))
+        ? await loadServerPair(client, signer, { addresses, now: clock.wall() }, signal)
+        : undefined,
     )
     if (found === undefined || found.cert === shown) continue
     shown = found.cert
@@ -114,14 +130,16 @@ export const keepServerPair = async (
 
 /** Keep a token in its Secret that is valid for at least half an hour. Ends when the signal aborts. */
 export const keepToken = async (
-  { authority }: Certificates,
+  certificates: Certificates,
   seams: CertificateSeams,
   signal: AbortSignal,
 ): Promise<void> => {
   const { client, clock } = seams
+  const { authority } = certificates
   do
-    await untilDone(seams, { what: 'token' }, signal, () =>
-      publishToken(client, makeJoinToken(authority, clock.wall()), signal),
-    )
+    await untilDone(seams, { what: 'token' }, signal, async () => {
+      if (await isCurrent(certificates, seams, signal))
+        await publishToken(client, makeJoinToken(authority, clock.wall()), signal)
+    })
   while (await sleep(clock, TOKEN_EVERY_MS, signal))
 }

@@ -11,6 +11,7 @@ import type { ResourceClient, TokenClients } from '../../kube/client/resource-cl
 import type { Listener } from '../../net/listen.js'
 import { listenForOperators } from '../../net/operator-listener.js'
 import { openEnrolment } from '../enroll/listener.js'
+import { holdsAuthority } from '../enroll/secrets.js'
 import type { NodeChecks } from '../hub/checked-sends.js'
 import { openHub, type OpenHub } from '../hub/hub.js'
 import { AGENT, agentPodOf } from '../model/application/agent-right.js'
@@ -212,7 +213,10 @@ class BridgeProgram implements Program {
     this.#hub = hub
     const enrolment = await openEnrolment(
       { address: enrolAddress.host, port: enrolAddress.port, server },
-      { ...seams, authority, signer, hasNode },
+      {
+        ...{ ...seams, authority, signer, hasNode },
+        isCurrent: () => holdsAuthority(this.#client, authority, signal),
+      },
     )
     this.#enrolment = enrolment
     this.#listeners.push(enrolment)

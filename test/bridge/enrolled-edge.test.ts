@@ -28,7 +28,14 @@ t.test('an edge that was given a token connects with the certificate that it get
   const where = { address: '127.0.0.1', port: 0 }
   const enrolment = await openEnrolment(
     { ...where, server },
-    { ...seams, authority, signer, hasNode: () => false, isForeign: () => Promise.resolve(false) },
+    {
+      ...seams,
+      authority,
+      signer,
+      hasNode: () => false,
+      isForeign: () => Promise.resolve(false),
+      isCurrent: () => Promise.resolve(true),
+    },
   )
   const heard: string[] = []
   const hub = await openHub(

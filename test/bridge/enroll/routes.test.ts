@@ -22,6 +22,7 @@ const begin = async (t: Test) => {
   const authority = await makeAuthority(now)
   const signer = await makeSigner(authority)
   const log = recordingLog()
+  const state = { isCurrent: true }
   const listener = await openEnrolment(
     { address: '127.0.0.1', port: 0, server: await signer.makeServer(['127.0.0.1'], now) },
     {
@@ -29,6 +30,7 @@ const begin = async (t: Test) => {
       ...{ signal: new AbortController().signal, hasNode: node => node === 'there' },
       isForeign: node =>
         node === 'unknown' ? Promise.reject(new Error('away')) : Promise.resolve(node === 'cp-1'),
+      isCurrent: () => Promise.resolve(state.isCurrent),
     },
   )
   t.teardown(() => listener.close())
@@ -67,7 +69,7 @@ const begin = async (t: Test) => {
     Authorization: `Bearer ${token.join('.')}`,
     Nodename: node,
   })
-  return { ask, authority, signer, hash, withToken, log }
+  return { ask, authority, signer, hash, withToken, log, state }
 }
 
 t.test('an edge finds the authority, gets its certificate and renews it with that', async t => {
@@ -141,4 +143,15 @@ t.test('whether a node is there, and nothing else', async t => {
     '/edge.crt?a',
   ])
     t.equal((await ask(path)).status, 404, path)
+})
+
+t.test('with an authority that the cluster no longer has nothing is signed', async t => {
+  const { ask, withToken, state, log } = await begin(t)
+  const { der } = await requestCertificate(edgeSubject('e1'))
+  state.isCurrent = false
+  const answer = await ask('/edge.crt', { headers: withToken('e1'), body: der })
+  t.match([answer.status, String(answer.body)], [503, /started anew/])
+  t.match(log.lines, [{ level: 'warn', fields: { status: 503 } }])
+  state.isCurrent = true
+  t.equal((await ask('/edge.crt', { headers: withToken('e1'), body: der })).status, 200)
 })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { SecretClient } from '../../../bridge/enroll/secrets.js'
 import { makeAuthority } from '../../../bridge/enroll/signer.js'
-import { keepServerPair, loadCertificates } from '../../../bridge/run/certificates.js'
+import { keepServerPair, keepToken, loadCertificates } from '../../../bridge/run/certificates.js'
 import { KubeStatusError } from '../../../core/errors.js'
 import { isMap } from '../../../core/json.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
@@ -86,3 +86,34 @@ t.test('an authority that is over is an error that says so', async t => {
     message: /certificate of the authority must not be over/,
   })
 })
+
+t.test(
+  'with an authority that was replaced no token and no server certificate is made',
+  async t => {
+    const end = new AbortController()
+    const { clock, log, seams } = await openCertificates(400 * DAY, end.signal)
+    const loaded = await loadCertificates(['10.0.0.1'], seams, end.signal)
+    const { certificate, key } = await makeAuthority(clock.wall())
+    const encoded = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+    const type = { group: '', version: 'v1', resource: 'secrets', parse: (raw: unknown) => raw }
+    const at = (name: string) => ({ namespace: 'kubeedge', name })
+    const data = { cadata: encoded(certificate), cakeydata: encoded(key) }
+    const body = { data, metadata: { name: 'casecret', resourceVersion: '1' } }
+    await seams.client.update(type, at('casecret'), { body }, end.signal)
+    const before = await seams.client.get(type, at('cloudcoresecret'), end.signal)
+    const renewed: unknown[] = []
+    const renew = (pair: unknown): void => void renewed.push(pair)
+    const working = [
+      keepToken(loaded!, seams, end.signal),
+      // As after a change of the addresses.
+      keepServerPair(loaded!, { addresses: ['10.0.0.2'], renew }, seams, end.signal),
+    ]
+    await clock.advance(2 * DAY)
+    await t.rejects(seams.client.get(type, at('tokensecret'), end.signal), KubeStatusError)
+    t.strictSame(await seams.client.get(type, at('cloudcoresecret'), end.signal), before)
+    t.strictSame(renewed, [])
+    t.match(log.lines, [{ level: 'error', message: /started anew/ }])
+    end.abort()
+    await Promise.all(working)
+  },
+)

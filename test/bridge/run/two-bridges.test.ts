@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two bridges on real sockets, of which one does not know that the other has taken its place.
+import { request } from 'node:https'
 import t from 'tap'
+import { makeAuthority } from '../../../bridge/enroll/signer.js'
+import { edgeSubject, requestCertificate } from '../../../testkit/edge/certificate-request.js'
 import { encodeFrame, makeFrame, type Frame } from '../../../testkit/edge/frame.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { rawEdge } from './raw-edge.js'
@@ -70,4 +73,56 @@ t.test('an edge moves to the other bridge while the first believes that it has i
   // The first bridge's own disk says nothing of that pod.
   await later(() => again.got.some(removes('shop/pod/second')))
   t.notOk(again.got.some(removes('shop/pod/first')))
+})
+
+t.test('the authority is replaced while two bridges run, of which one is started anew', async t => {
+  const cluster = await openCluster(t)
+  const secret = (name: string): string => `/api/v1/namespaces/kubeedge/secrets/${name}`
+  const dataOf = async (name: string): Promise<Record<string, string>> =>
+    (await cluster.ask(`GET ${secret(name)}`)).body['data'] as Record<string, string>
+  const one = await openBridge(t, cluster)
+  await until(one.isServing)
+  const connected = await rawEdge(t, one, 'e1')
+  await until(
+    async () =>
+      'tokendata' in (((await dataOf('tokensecret')) as Record<string, string> | undefined) ?? {}),
+  )
+  const [hash = '', ...token] = Buffer.from((await dataOf('tokensecret'))['tokendata']!, 'base64')
+    .toString()
+    .split('.')
+  t.ok(hash)
+  const { der } = await requestCertificate(edgeSubject('e2'))
+  const enrol = (port: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        ...{ Authorization: `Bearer ${token.join('.')}`, Nodename: 'e2' },
+        'Content-Length': der.length,
+      }
+      const asked = request(
+        { host: '127.0.0.1', port, path: '/edge.crt', headers, rejectUnauthorized: false },
+        response => {
+          response.resume()
+          resolve(response.statusCode ?? 0)
+        },
+      )
+      asked.on('error', reject)
+      asked.end(der)
+    })
+  t.equal(await enrol(one.ports.enrol), 200)
+  const { certificate, key } = await makeAuthority(Date.now())
+  const data = {
+    cadata: Buffer.from(certificate).toString('base64'),
+    cakeydata: Buffer.from(key).toString('base64'),
+  }
+  const { metadata } = (await cluster.ask(`GET ${secret('casecret')}`)).body
+  await cluster.ask(`PUT ${secret('casecret')}`, { metadata, data })
+  const two = await openBridge(t, cluster)
+  t.equal(await enrol(one.ports.enrol), 503, 'no certificate that the other bridge would refuse')
+  t.equal(await enrol(two.ports.enrol), 401, 'the token is of the former authority')
+  t.equal(connected.state.ended, '', 'who is connected stays')
+  await one.program.stop()
+  await until(two.isServing)
+  t.equal((await dataOf('casecret'))['cadata'], data.cadata)
+  const again = await rawEdge(t, two, 'e1')
+  t.equal(again.state.refused, '', 'with a certificate of the new authority')
 })
