@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an edge may make the hub keep, and for how long, by beginning messages that it does not end.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import type { WebSocket } from 'ws'
 import type { NodeName } from '../../../core/ids.js'
 import { HUB_LIMITS } from '../../../bridge/hub/hub-options.js'
+import { makeNodePair } from '../../../testkit/edge/certificates.js'
 import { openStage, until } from './stage.js'
 
 /** Send the beginning of a message, and wait until the hub has it or has ended the connection. */
@@ -84,4 +88,31 @@ t.test('an edge that completes its messages is disconnected for none of this', a
   }
   await clock.advance(20_000)
   t.strictSame(ended('e1'), [])
+})
+
+t.test('who does not get as far as a websocket has ten seconds, whatever it drips', async t => {
+  const { url, ca, clock, hub } = await openStage(t)
+  const port = Number(new URL(url).port)
+  const pair = await makeNodePair(ca, 'e1')
+  const closed: string[] = []
+  const open = (name: string, socket: Socket): void => {
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.on('close', () => closed.push(name))
+    t.teardown(() => socket.destroy())
+  }
+  const silent = connect({ host: '127.0.0.1', port })
+  open('no handshake', silent)
+  const tls = connectTls({ host: '127.0.0.1', port, ca: ca.cert, ...pair })
+  open('half a header', tls)
+  await Promise.all([once(silent, 'connect'), once(tls, 'secureConnect')])
+  tls.write('GET /p/e1/events HTTP/1.1\r\nHost: x\r\n')
+  const begin = clock.now()
+  while (closed.length < 2) {
+    tls.write('X: y\r\n')
+    await clock.advance(1_000)
+    await new Promise(resolve => setTimeout(resolve, 1))
+    if (clock.now() - begin < 10_000) t.strictSame(closed, [])
+  }
+  t.equal(hub.status.connected, 0)
 })
