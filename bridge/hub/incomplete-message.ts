@@ -14,7 +14,7 @@ interface IncompleteSeams {
 /** As much of each connection is not accounted for, so that short messages cost nothing. */
 const FREE_BYTES = 4 << 10
 /** What a piece takes in memory besides its bytes, so that many tiny ones count as what they are. */
-const PIECE_BYTES = 256
+const PIECE_BYTES = 512
 /**
  * A message takes no longer than this. Keepalives cannot overtake it, so one without pauses has less time; but an edge can
  * bring about pauses of reading, which extend the time for keepalives.
