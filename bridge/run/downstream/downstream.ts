@@ -143,7 +143,6 @@ class WorkingDownstream implements Downstream {
       ...{ clock, random, log, fresh: random.bits64().toString(16) },
       disk,
       maps: new RecordMaps({ client, namespace, guard }),
-      writerOf: name => this.#cluster.writerOf(namespace, name),
       syncs: new ObjectSyncs({ client, guard }),
     })
     const cluster = this.#cluster

@@ -34,15 +34,28 @@ export const recordedNode = (name: string): NodeName | undefined => {
     : undefined
 }
 
-const textIn = (raw: unknown): string => {
-  const { data }: JsonMap = isMap(raw) ? raw : {}
-  const text = isMap(data) ? data[KEY] : undefined
-  return typeof text === 'string' ? text : ''
+/** A record as the cluster has it. */
+export interface RecordInMap {
+  readonly text: string
+  /** Who last wrote it; '' when it does not say. */
+  readonly writer: string
 }
 
-const RECORD_MAPS: ResourceType<string> = {
+const recordIn = (raw: unknown): RecordInMap => {
+  const map: JsonMap = isMap(raw) ? raw : {}
+  const { data } = map
+  const { annotations } = metadataOf(map)
+  const text = isMap(data) ? data[KEY] : undefined
+  const writer = isMap(annotations) ? annotations[WRITER_ANNOTATION] : undefined
+  return {
+    text: typeof text === 'string' ? text : '',
+    writer: typeof writer === 'string' ? writer : '',
+  }
+}
+
+const RECORD_MAPS: ResourceType<RecordInMap> = {
   ...{ group: '', version: 'v1', resource: 'configmaps' },
-  parse: textIn,
+  parse: recordIn,
 }
 
 /** The state of the ConfigMap that is deleted, so that a newer one is not. */
@@ -68,8 +81,8 @@ export class RecordMaps {
     this.#seams = seams
   }
 
-  /** The text of a node's record; undefined when there is none. Rejects as ResourceClient.get does. */
-  async read(node: NodeName, signal: AbortSignal): Promise<string | undefined> {
+  /** A node's record; undefined when there is none. Rejects as ResourceClient.get does. */
+  async read(node: NodeName, signal: AbortSignal): Promise<RecordInMap | undefined> {
     const { client, namespace } = this.#seams
     try {
       return await client.get(RECORD_MAPS, { namespace, name: recordMapName(node) }, signal)
@@ -95,11 +108,7 @@ export class RecordMaps {
   }
 
   /** Rejects as ResourceClient.apply does. */
-  async write(
-    node: NodeName,
-    { text, writer }: { readonly text: string; readonly writer: string },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async write(node: NodeName, { text, writer }: RecordInMap, signal: AbortSignal): Promise<void> {
     const { client, namespace, guard } = this.#seams
     const name = recordMapName(node)
     const body = {

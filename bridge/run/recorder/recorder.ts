@@ -10,7 +10,7 @@ import type { EdgeRecord } from '../../model/record/held.js'
 import { NodeRecord } from './node-record.js'
 import type { ObjectSyncs } from './object-syncs.js'
 import type { RecordStore } from './record-disk.js'
-import { recordMapName, type RecordMaps } from './record-map.js'
+import type { RecordMaps } from './record-map.js'
 
 export interface RecorderSeams {
   readonly clock: Clock
@@ -20,8 +20,6 @@ export interface RecorderSeams {
   readonly fresh: string
   readonly disk: RecordStore
   readonly maps: Pick<RecordMaps, 'read' | 'remove' | 'write'>
-  /** Who last wrote the record in the ConfigMap of this name, as the watch knows; undefined when unknown. */
-  readonly writerOf: (name: string) => string | undefined
   /** cloudcore's records. */
   readonly syncs: Pick<ObjectSyncs, 'read' | 'write'>
 }
@@ -98,7 +96,7 @@ export class Recorder {
     return { isDiskFailing, unsaved, failing: this.#queue.status.failing }
   }
 
-  /** What a node holds. Rejects as ResourceClient does if the cluster has to be read. */
+  /** What a node holds. Rejects as ResourceClient does. */
   async open(node: NodeName, signal: AbortSignal): Promise<NodeRecord> {
     const known = this.#kept.get(node)
     if (known !== undefined) return known.record
@@ -150,12 +148,13 @@ export class Recorder {
   }
 
   async #load(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
-    const { disk, maps, writerOf, log } = this.#seams
-    const inCluster = writerOf(recordMapName(node))
+    const { disk, maps, log } = this.#seams
+    // Read even where the disk has a record: what a watch knows of another bridge may be late.
+    const inCluster = await maps.read(node, signal)
     // Another bridge has served the node since this disk was written, so the cluster's record is newer.
-    const isForeign = inCluster !== undefined && inCluster !== (await this.#writer)
-    const onDisk = isForeign ? undefined : await disk.read(node)
-    const text = onDisk ?? (await maps.read(node, signal))
+    const writer = inCluster?.writer ?? ''
+    const isForeign = writer !== '' && writer !== (await this.#writer)
+    const text = (isForeign ? undefined : await disk.read(node)) ?? inCluster?.text
     if (text === undefined) return this.#adopt(node, signal)
     const { record, unread } = decodeRecord(text)
     if (unread > 0)

@@ -194,3 +194,32 @@ t.test('names of records', t => {
   for (const [name, node] of rows) t.equal(recordedNode(name), node, name)
   t.end()
 })
+
+t.test(
+  'what another bridge recorded counts, even if the watch has not brought that yet',
+  async t => {
+    const stage = new Stage(t)
+    const { cluster, clock } = stage
+    const [mine, others] = [new MemoryDisk(), new MemoryDisk()]
+    const x = { namespace: 'till', name: 'x' }
+    const first = await stage.start({ disk: others })
+    stage.edge('e1')
+    for (const name of ['a', 'x']) cluster.put(PODS, podBody(name, 'e1'))
+    await clock.advance(20_000)
+    const byOther = cluster.get(MAPS, RECORD)!
+    await first.stop()
+    cluster.delete(PODS, x)
+    const second = await stage.start({ disk: mine })
+    await clock.advance(90_000)
+    t.ok(mine.files.get('e1')!.includes('till'))
+    await second.stop()
+    await stage.start({ disk: mine })
+    cluster.isHeldBack = true
+    cluster.put(MAPS, byOther)
+    await clock.advance(90_000)
+    const removed = stage
+      .sentTo('e1', 'till/pod/x')
+      .filter(({ operation }) => operation === 'delete')
+    t.equal(removed.length, 1)
+  },
+)
