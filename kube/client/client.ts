@@ -44,7 +44,7 @@ const isPromised = (error: unknown): boolean =>
   error instanceof WithheldError
 
 /**
- * Requests to one apiserver over kept connections. Every call rejects with KubeStatusError, KubeUnreachableError,
+ * Requests to one apiserver: over one HTTP/2 connection where it has TLS and speaks that, else over kept ones of HTTP/1.1. Every call rejects with KubeStatusError, KubeUnreachableError,
  * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
  */
 export class KubeClient {
@@ -61,7 +61,7 @@ export class KubeClient {
   /**
    * @param userAgent must differ between programs: SuperEdge's lite-apiserver caches by it and would give two
    * programs of one name each other's lists. It must not contain a version, or an upgrade would lose the cache.
-   * @param more `connections`: at the same time, 32 by default
+   * @param more `connections`: use so many of HTTP/1.1 at the same time instead, for hundreds of requests at once
    */
   constructor(
     credentials: Credentials,
@@ -73,7 +73,7 @@ export class KubeClient {
     this.#halfOpen = new HalfOpenCheck(clock)
     this.#sender = new RequestSender(
       { credentials, clock, onAnswer: () => this.#halfOpen.answered() },
-      { userAgent, agent: connections === undefined ? {} : { maxSockets: connections } },
+      { userAgent, connections },
     )
   }
 
@@ -116,7 +116,7 @@ export class KubeClient {
     try {
       const answer = await this.#accepted(call, lifetime.signal)
       lifetime.clearDeadline()
-      const ended = this.#halfOpen.opened(answer.response.socket)
+      const ended = this.#halfOpen.opened(answer.socket)
       const end = (): void => {
         ended()
         lifetime.end()
@@ -128,9 +128,9 @@ export class KubeClient {
     }
   }
 
-  /** Close idle connections: the next calls open new ones. */
-  dropIdle(): void {
-    this.#sender.dropIdle()
+  /** The next calls go over new connections; those that are open end with their calls. */
+  reconnect(): void {
+    this.#sender.reconnect()
   }
 
   /** Give up all calls and connections; resolves when they are gone. */
@@ -162,9 +162,9 @@ export class KubeClient {
       const answer = await send(lifetime.signal)
       try {
         const bytes = await this.#read(answer, limits, lifetime)
-        const { statusCode, statusMessage: phrase = '', headers } = answer.response
+        const { status, phrase, headers } = answer
         const { 'content-type': type = '', warning, date } = headers
-        return { status: statusCode!, phrase, type, warning, date, bytes }
+        return { status, phrase, type, warning, date, bytes }
       } finally {
         await answer.end()
       }
@@ -183,8 +183,8 @@ export class KubeClient {
   ): Promise<Buffer> {
     if (idleMs === undefined) return readBody(answer, maxBytes)
     lifetime.clearDeadline()
-    const { socket } = answer.response
-    const stop = onSilence({ clock: this.#clock, idleMs }, socket, () => lifetime.silence(idleMs))
+    const { received } = answer
+    const stop = onSilence({ clock: this.#clock, idleMs }, received, () => lifetime.silence(idleMs))
     try {
       return await readBody(answer, maxBytes)
     } finally {
@@ -197,8 +197,7 @@ export class KubeClient {
     const { cutBy } = lifetime
     const cause = cutBy === undefined ? error : (lifetime.signal.reason as unknown)
     const isTooLate = cutBy === 'deadline' || (cutBy === 'caller' && cause instanceof TimeoutError)
-    // When the peer of one kept connection vanished without closing it, the other idle ones are probably dead too.
-    if (isTooLate) this.#sender.dropIdle()
+    if (isTooLate) this.#sender.unanswered()
     if (isTooLate || (cutBy === undefined && !isPromised(cause))) this.#halfOpen.unanswered()
     if (cutBy === 'caller' || isPromised(cause)) return cause
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })
@@ -207,7 +206,7 @@ export class KubeClient {
   /** Send; a response without a 2xx status is thrown as KubeStatusError. */
   async #accepted(call: KubeCall, signal: AbortSignal): Promise<OpenResponse> {
     const answer = await this.#sender.send(call, signal)
-    const { statusCode: status = 0, headers, statusMessage = '' } = answer.response
+    const { status, headers, phrase } = answer
     if (status >= 200 && status < 300) {
       // Failures may come from a proxy in between, whose clock is another one.
       const dateMs = Date.parse(headers.date ?? '')
@@ -217,7 +216,7 @@ export class KubeClient {
     try {
       const body = (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8')
       const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
-      throw answerError(nameOf(call), { status, phrase: statusMessage, retryAfterMs, body })
+      throw answerError(nameOf(call), { status, phrase, retryAfterMs, body })
     } finally {
       await answer.end()
     }

@@ -14,7 +14,8 @@ const ASK_FOR_MS = 15_000
  */
 export class HalfOpenCheck {
   readonly #clock: Clock
-  readonly #open = new Set<Socket>()
+  /** One of them may carry several responses. */
+  readonly #open = new Map<object, Socket>()
   #inDoubt = false
   #cancel: () => void = () => undefined
 
@@ -25,8 +26,9 @@ export class HalfOpenCheck {
   /** An answer goes on over this connection. The returned function says that it has ended. */
   opened(socket: Socket): () => void {
     socket.setKeepAlive(true, KEEPALIVE_MS)
-    this.#open.add(socket)
-    return () => void this.#open.delete(socket)
+    const response = {}
+    this.#open.set(response, socket)
+    return () => void this.#open.delete(response)
   }
 
   /** A request got no answer. */
@@ -39,9 +41,9 @@ export class HalfOpenCheck {
     if (!this.#inDoubt) return
     this.#inDoubt = false
     this.#cancel()
-    for (const socket of this.#open) socket.setKeepAlive(true, ASKING_MS)
+    for (const socket of this.#open.values()) socket.setKeepAlive(true, ASKING_MS)
     this.#cancel = this.#clock.after(ASK_FOR_MS, () => {
-      for (const socket of this.#open) socket.setKeepAlive(true, KEEPALIVE_MS)
+      for (const socket of this.#open.values()) socket.setKeepAlive(true, KEEPALIVE_MS)
     })
   }
 

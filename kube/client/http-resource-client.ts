@@ -213,7 +213,7 @@ class HttpResourceClient implements ResourceClient {
   }
 
   reconnect(): void {
-    this.#client.dropIdle()
+    this.#client.reconnect()
   }
 
   serverTime(): number | undefined {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import http from 'node:http'
 import https from 'node:https'
+import type { Socket } from 'node:net'
 import type { TlsMaterial } from './tls-material.js'
 
 /** For all watches and calls together: HTTP/1.1 carries one of them per connection. */
@@ -32,6 +33,13 @@ export const makeAgent = (
   const { secureContext, rejectUnauthorized, servername } = tls
   const name = servername === undefined ? {} : { servername }
   return new https.Agent({ ...kept, secureContext, rejectUnauthorized, ...name })
+}
+
+/** Let an agent use connections that are open already, before it opens one. @returns the agent */
+export const withSpare = (agent: http.Agent, spare: () => Socket | undefined): http.Agent => {
+  const open = agent.createConnection.bind(agent)
+  agent.createConnection = (options, done) => spare() ?? open(options, done)
+  return agent
 }
 
 /** Whether the next request would wait until another one ends. */

@@ -219,7 +219,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     this.#heard()
     this.isWatching = this.#hasOpened = true
     this.#become('watching')
-    this.#cut = () => answer.response.destroy(new Error('the store is another one'))
+    this.#cut = () => answer.destroy(new Error('the store is another one'))
     if (this.#resume.isLost) this.#cut()
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
@@ -230,7 +230,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     }
     const cancel = clock.after(STEADY_MS, () => this.#steady())
     try {
-      const reader = codec.makeReader(what, answer.response.headers['content-type'] ?? '')
+      const reader = codec.makeReader(what, answer.headers['content-type'] ?? '')
       await readWatch({ what, answer, reader, clock, idleMs, take })
     } finally {
       cancel()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import http, { type ClientRequest, type IncomingMessage } from 'node:http'
+import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Socket } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { WithheldError } from '../../core/errors.js'
 import { readWhole } from '../../net/read-whole.js'
 import type { WriteGuard } from './write.js'
 import type { Material } from './credentials.js'
+import { hostOf } from './shared-connection.js'
 
 /** One HTTP request, as the apiserver gets it. */
 export interface KubeCall {
@@ -34,9 +36,18 @@ export const nameOf = (call: KubeCall): string => `${call.method} ${call.path.sp
 
 /** A response whose headers have arrived. */
 export interface OpenResponse {
-  readonly response: IncomingMessage
+  readonly status: number
+  /** The HTTP status text. */
+  readonly phrase: string
+  readonly headers: IncomingHttpHeaders
+  /** The connection, which may carry others, too. */
+  readonly socket: Socket
+  /** Grows with each byte of this response that arrives; a decompressor may hold bytes back for long. */
+  readonly received: { readonly bytesRead: number }
   /** The body, decompressed where the server compressed it. */
   readonly body: Readable
+  /** Break it off: the body's reader gets this error. */
+  destroy(error: Error): void
   /** Discard the rest of the body; resolves when the request's connection is closed or free again. */
   end(): Promise<void>
 }
@@ -51,14 +62,19 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** Who sends a call, and over which connections. */
-export interface Sender {
+/** Who sends a call. */
+export interface Caller {
   readonly material: Material
   readonly userAgent: string
+}
+
+/** Who sends a call, and over which connections. */
+interface Sender extends Caller {
   readonly agent: http.Agent
 }
 
-const headersOf = (call: KubeCall, sender: Sender): Record<string, string | number> =>
+/** The headers of a request. */
+export const headersOf = (call: KubeCall, sender: Caller): Record<string, string | number> =>
   call.isAnonymous === true
     ? {}
     : {
@@ -79,8 +95,7 @@ const startRequest = (call: KubeCall, sender: Sender): ClientRequest => {
   const { server } = sender.material
   const request = (server.protocol === 'https:' ? https : http).request({
     protocol: server.protocol,
-    // URL keeps the brackets of an IPv6 address, sockets do not take them.
-    hostname: server.hostname.replace(/^\[(.*)\]$/, '$1'),
+    hostname: hostOf(server),
     port: server.port,
     method: call.method,
     path: server.pathname.replace(/\/$/, '') + call.path,
@@ -126,12 +141,13 @@ const closed = (request: ClientRequest): Promise<void> =>
     else request.once('close', resolve)
   })
 
-const bodyOf = (response: IncomingMessage): Readable => {
-  if (response.headers['content-encoding'] !== 'gzip') return response
-  const inflated = createGunzip()
-  // Errors reach the reader through `inflated`.
-  pipeline(response, inflated, () => undefined)
-  return inflated
+/** The body, decompressed where its headers say that it is compressed. */
+export const inflated = (body: Readable, headers: IncomingHttpHeaders): Readable => {
+  if (headers['content-encoding'] !== 'gzip') return body
+  const inflater = createGunzip()
+  // Errors reach the reader through `inflater`.
+  pipeline(body, inflater, () => undefined)
+  return inflater
 }
 
 /**
@@ -169,9 +185,10 @@ export const openResponse = async (
   // Errors after the headers reach the reader of the body; without a listener they would also be uncaught.
   request.on('error', () => undefined)
   response.on('error', () => undefined)
+  const { statusCode: status = 0, statusMessage: phrase = '', headers, socket } = response
   return {
-    response,
-    body: bodyOf(response),
+    ...{ status, phrase, headers, socket, received: socket, body: inflated(response, headers) },
+    destroy: error => void response.destroy(error),
     end: () => {
       if (!response.complete) request.destroy()
       else response.resume()

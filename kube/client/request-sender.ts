@@ -2,14 +2,11 @@
 import type http from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import type { Credentials, Material } from './credentials.js'
-import { dropIdle, isBusy, makeAgent, retire, type KeptAgent } from './kept-agent.js'
-import {
-  openResponse,
-  NoAnswerError,
-  type OpenResponse,
-  type KubeCall,
-  type Sender,
-} from './open-response.js'
+import { dropIdle, isBusy, makeAgent, retire, withSpare, type KeptAgent } from './kept-agent.js'
+import { openResponse, NoAnswerError, type OpenResponse, type KubeCall } from './open-response.js'
+import { orAborted } from './or-aborted.js'
+import { SharedConnections } from './shared-connection.js'
+import { openShared } from './shared-response.js'
 
 interface RequestSenderSeams {
   readonly credentials: Credentials
@@ -20,8 +17,8 @@ interface RequestSenderSeams {
 
 interface RequestSenderOptions {
   readonly userAgent: string
-  /** Overrides defaults of `makeAgent`. */
-  readonly agent: http.AgentOptions
+  /** So many of HTTP/1.1 at the same time, instead of one of HTTP/2. */
+  readonly connections: number | undefined
 }
 
 /** A server that refused a request without credentials is tried without them again after this time. */
@@ -36,15 +33,6 @@ const mayBeRepeated = ({ method, body }: KubeCall): boolean => {
   const isDeclarative = /(merge|apply)-patch/.test(body?.type ?? '')
   return isDeclarative && !body!.text.includes('"resourceVersion"')
 }
-
-/** Wait for a promise that cannot be aborted, but no longer than until the signal aborts. */
-const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 
 const sameMaterial = (a: Material, b: Material): boolean =>
   a === b ||
@@ -61,12 +49,14 @@ export class RequestSender {
   /** Until when anonymous calls are sent with credentials too. */
   #credentialsUntil = -Infinity
   #kept: KeptAgent | undefined
+  readonly #shared: SharedConnections | undefined
 
   constructor({ credentials, clock, onAnswer }: RequestSenderSeams, options: RequestSenderOptions) {
     this.#credentials = credentials
     this.#clock = clock
     this.#onAnswer = onAnswer
     this.#options = options
+    if (options.connections === undefined) this.#shared = new SharedConnections(clock)
   }
 
   /** Send; after a 401, send again if the credentials have changed meanwhile. @returns the response, whatever its status */
@@ -76,7 +66,7 @@ export class RequestSender {
     if (isAnonymous) return this.#sendAnonymous(call, used, signal)
     const answer = await this.#sendOrRepeat({ ...call, isAnonymous: false }, used, signal)
     // A call with a token of its own does not use our credentials.
-    if (answer.response.statusCode !== 401 || call.token !== undefined) return answer
+    if (answer.status !== 401 || call.token !== undefined) return answer
     this.#credentials.refused()
     try {
       const next = await orAborted(this.#credentials.material(), signal)
@@ -92,7 +82,7 @@ export class RequestSender {
   /** Send without credentials; a server that refuses that gets them for a while. */
   async #sendAnonymous(call: KubeCall, used: Material, signal: AbortSignal): Promise<OpenResponse> {
     const answer = await this.#sendOrRepeat(call, used, signal)
-    const { statusCode: status = 0 } = answer.response
+    const { status } = answer
     if (status !== 401 && status !== 403) return answer
     await answer.end()
     this.#credentialsUntil = this.#clock.now() + ANONYMOUS_AGAIN_MS
@@ -105,27 +95,29 @@ export class RequestSender {
     material: Material,
     signal: AbortSignal,
   ): Promise<OpenResponse> {
-    const agent = this.#agentFor(call, material)
-    const sender = { material, agent, userAgent: this.#options.userAgent }
     try {
-      return await this.#opened(call, sender, signal)
+      return await this.#opened(call, material, signal)
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error
       if (!error.wasStale) throw error.cause
-      dropIdle(agent)
+      this.#dropIdle()
       if (!mayBeRepeated(call)) throw error.cause
     }
     try {
-      // Others may have taken the places of the connections that are gone.
-      const again = { ...sender, agent: this.#agentFor(call, material) }
-      return await this.#opened(call, again, signal)
+      return await this.#opened(call, material, signal)
     } catch (error) {
       throw error instanceof NoAnswerError ? error.cause : error
     }
   }
 
-  async #opened(call: KubeCall, sender: Sender, signal: AbortSignal): Promise<OpenResponse> {
-    const answer = await openResponse(call, sender, signal)
+  async #opened(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
+    const caller = { material, userAgent: this.#options.userAgent }
+    // After an anonymous request, apiservers close a connection that others use. A sign of life waits for nobody anyhow.
+    const connection =
+      call.isAnonymous === true ? undefined : await this.#shared?.get(material, signal)
+    const answer = await (connection === undefined
+      ? openResponse(call, { ...caller, agent: this.#agentFor(call, material) }, signal)
+      : openShared(call, { ...caller, connection }, signal))
     this.#onAnswer()
     return answer
   }
@@ -139,18 +131,32 @@ export class RequestSender {
     if (this.#kept?.tls !== tls || this.#kept === undefined) {
       // Running calls keep their connections until they end; new ones connect with the present TLS material.
       if (this.#kept !== undefined) retire(this.#kept.agent)
-      this.#kept = { tls, agent: makeAgent(tls, this.#options.agent) }
+      const { connections } = this.#options
+      const more = connections === undefined ? {} : { maxSockets: connections }
+      this.#kept = { tls, agent: withSpare(makeAgent(tls, more), () => this.#shared?.takeSpare()) }
     }
     return this.#kept.agent
   }
 
-  /** Close the connections that no call uses. */
-  dropIdle(): void {
-    if (this.#kept !== undefined) dropIdle(this.#kept.agent)
+  /** A call got no answer in time. Whoever vanished without closing one connection has probably left the others, too. */
+  unanswered(): void {
+    this.#dropIdle()
+    this.#shared?.doubt()
+  }
+
+  /** The next calls go over new connections. */
+  reconnect(): void {
+    this.#dropIdle()
+    this.#shared?.renew()
   }
 
   /** Close all connections. */
   close(): void {
     this.#kept?.agent.destroy()
+    this.#shared?.close()
+  }
+
+  #dropIdle(): void {
+    if (this.#kept !== undefined) dropIdle(this.#kept.agent)
   }
 }

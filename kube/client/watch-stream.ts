@@ -48,7 +48,7 @@ class Watchdog {
       return
     }
     this.bite = new IdleError(`nothing heard for ${idleMs} ms`)
-    answer.response.destroy(this.bite)
+    answer.destroy(this.bite)
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import http2 from 'node:http2'
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
@@ -53,6 +54,8 @@ export interface ScriptedServer {
   script(...steps: readonly Step[]): void
   /** Resolves with the n-th request, counted from 0, when it has come. */
   request(n: number): Promise<Asked>
+  /** HTTP/2: tell all clients that their connections take no new requests; resolves when they know. */
+  leave(): Promise<void>
   /** Cut all connections with a reset; idle ones too. */
   resetAll(): void
   close(): Promise<void>
@@ -94,7 +97,7 @@ const commonName = (socket: Socket): string | undefined => {
   return read.call(socket).subject?.CN
 }
 
-const perform = (step: Step, response: ServerResponse): void => {
+const perform = (step: Step, response: ServerResponse, connection: Socket | undefined): void => {
   switch (step.kind) {
     case 'answer':
       response.writeHead(step.status ?? 200, {
@@ -111,29 +114,51 @@ const perform = (step: Step, response: ServerResponse): void => {
       for (const line of step.lines ?? []) response.write(`${textOf(line)}\n`)
       if (step.then === 'end') response.end()
       // Closed in order, but in the middle of the answer.
-      if (step.then === 'cut') response.write('', () => response.socket?.end())
+      if (step.then === 'cut') response.write('', () => connection?.end())
       // The reset overtakes bytes that are not sent yet.
-      if (step.then === 'reset') response.write('', () => response.socket?.resetAndDestroy())
+      if (step.then === 'reset') response.write('', () => connection?.resetAndDestroy())
       break
     case 'hang':
       break
     case 'reset':
-      response.socket?.resetAndDestroy()
+      connection?.resetAndDestroy()
       break
   }
 }
 
+/** With TLS, and with HTTP/2 for those who ask for it. */
+export interface ScriptedTls extends https.ServerOptions {
+  readonly hasHttp2?: boolean
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+const serverOf = (tls: ScriptedTls | undefined, listener: Listener): http.Server => {
+  if (tls === undefined) return http.createServer(listener)
+  const { hasHttp2, ...options } = tls
+  if (hasHttp2 !== true) return https.createServer(options, listener)
+  // Node's HTTP/2 server has the interfaces of HTTP/1.1, too.
+  const server: unknown = http2.createSecureServer(
+    { ...options, allowHTTP1: true },
+    listener as unknown as Parameters<typeof http2.createSecureServer>[1] & object,
+  )
+  return server as http.Server
+}
+
 /** A server on a loopback port that does to each request what the script says next. */
 export const startScripted = async (
-  ...[tls, address = '127.0.0.1']: [tls?: https.ServerOptions, address?: string]
+  ...[tls, address = '127.0.0.1']: [tls?: ScriptedTls, address?: string]
 ): Promise<ScriptedServer> => {
   const asked: Asked[] = []
   const steps: Step[] = []
   const sockets = new Set<Socket>()
+  const sessions = new Set<http2.ServerHttp2Session>()
   const waiters = new Map<number, ((asked: Asked) => void)[]>()
   let connections = 0
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { socket } = request
+    const { remotePort } = request.socket
+    // Those of TLS cannot be reset, those of HTTP/2 not even be closed.
+    const connection = [...sockets].find(one => one.remotePort === remotePort)
     const url = new URL(request.url!, 'http://server')
     const one: Asked = {
       method: request.method!,
@@ -141,21 +166,26 @@ export const startScripted = async (
       query: url.searchParams,
       headers: request.headers,
       body: await readAll(request),
-      client: commonName(socket),
+      client: commonName(request.socket),
       line: value => response.write(`${textOf(value)}\n`),
       write: bytes => response.write(bytes),
       end: () => response.end(),
-      reset: () => socket.resetAndDestroy(),
+      reset: () => connection?.resetAndDestroy(),
       gone: new Promise(resolve => response.once('close', resolve)),
     }
     const n = asked.push(one) - 1
-    perform(steps.shift() ?? { kind: 'hang' }, response)
+    perform(steps.shift() ?? { kind: 'hang' }, response, connection)
     for (const waiter of waiters.get(n) ?? []) waiter(one)
   }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response).catch(() => response.destroy())
   }
-  const server = tls === undefined ? http.createServer(listener) : https.createServer(tls, listener)
+  const server = serverOf(tls, listener)
+  server.on('secureConnection', (socket: Socket) => socket.on('error', () => undefined))
+  server.on('session', (session: http2.ServerHttp2Session) => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session))
+  })
   server.keepAliveTimeout = 60_000
   server.on('connection', (socket: Socket) => {
     connections++
@@ -182,6 +212,13 @@ export const startScripted = async (
         if (came === undefined) waiters.set(n, [...(waiters.get(n) ?? []), resolve])
         else resolve(came)
       }),
+    leave: async () => {
+      for (const session of sessions) {
+        session.goaway()
+        // Its answer comes after that of everything before it.
+        await new Promise(resolve => session.ping(resolve))
+      }
+    },
     resetAll: () => {
       for (const socket of sockets) socket.resetAndDestroy()
     },

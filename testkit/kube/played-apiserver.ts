@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An apiserver without sockets, for many list/watches in virtual time: it lists nothing, its watches stay silent, and it
 // can go away and come back.
+import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
 import { KubeStatusError, KubeUnreachableError } from '../../core/errors.js'
@@ -94,12 +95,10 @@ export class PlayedApiserver {
     const body = new Readable({ read: () => undefined })
     this.#streams.add(body)
     signal.addEventListener('abort', () => body.destroy(new Error('aborted')), { once: true })
-    const response = {
-      headers: { 'content-type': TYPE },
-      destroy: (error: Error) => body.destroy(error),
-    } as unknown as OpenResponse['response']
     return {
-      ...{ response, body },
+      ...{ status: 200, phrase: 'OK', headers: { 'content-type': TYPE }, body },
+      ...{ socket: new Socket(), received: { bytesRead: 0 } },
+      destroy: error => void body.destroy(error),
       end: async () => {
         this.#streams.delete(body)
         body.destroy()

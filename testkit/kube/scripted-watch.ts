@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list/watch of Nodes against a server that does what a script says, on a clock that the test moves.
+// A list/watch of Nodes against a server that does what a script says, over HTTP/2 as an apiserver, on a clock that the test
+// moves.
 import type { Test } from 'tap'
 import type { NodeView } from '../../core/node.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
 import { parseNodeView } from '../../agent/adapters/node-view.js'
-import { makeCredentials } from '../../kube/client/credentials.js'
+import { fixedCredentials } from '../../kube/client/fixed-credentials.js'
+import { certificateFor } from '../certificates.js'
 import { makeResourceClient } from '../../kube/client/http-resource-client.js'
 import type { ResourceType } from '../../kube/client/resource.js'
 import { FakeClock, settle } from '../fake-clock.js'
@@ -31,6 +33,8 @@ export const bookmark = (version: string): unknown => ({
 export const gone = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } }
 export const open = (...lines: unknown[]): Step => ({ kind: 'stream', lines })
 export const ended = (...lines: unknown[]): Step => ({ kind: 'stream', lines, then: 'end' })
+
+const authority = await certificateFor('127.0.0.1')
 
 /** What a sink was told, in short: `=a,b` is a list, `+a` an upsert, `-a` a removal. */
 export const recordingSink = (): WatchSink<NodeView> & {
@@ -73,14 +77,15 @@ export const setUp = async (
   steps: readonly Step[],
   { sink = recordingSink(), watch = {}, pick = { selector: '' }, seed = 1 } = {},
 ) => {
-  const server = await startScripted()
+  const server = await startScripted({ ...authority, hasHttp2: true })
   server.script(...steps)
   const clock = new FakeClock()
   const log = recordingLog()
-  const credentials = makeCredentials(
-    { masterUrl: server.url, environment: {}, serviceAccountFolder: '/nonexistent' },
-    { clock, log },
-  )
+  const credentials = fixedCredentials({
+    server: server.url,
+    token: 'of-the-test',
+    ca: authority.cert,
+  })
   const seams = { credentials, clock, log, random: seededRandom(seed) }
   const options = { fieldManager: 'test', watch: { pageSize: 200, ...watch } }
   const api = makeResourceClient(seams, options)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// An answer over an HTTP/2 connection that others use, too.
+import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
+import { constants, type ClientHttp2Stream } from 'node:http2'
+import { Readable } from 'node:stream'
+import { WithheldError } from '../../core/errors.js'
+import { headersOf, inflated, nameOf, NoAnswerError } from './open-response.js'
+import type { Caller, KubeCall, OpenResponse } from './open-response.js'
+import type { SharedConnection } from './shared-connection.js'
+
+const { NGHTTP2_CANCEL: CANCEL, NGHTTP2_NO_ERROR: NO_ERROR } = constants
+const { NGHTTP2_REFUSED_STREAM: REFUSED_STREAM } = constants
+
+/** The caller needs no more of it. The connection stays. */
+const cancel = (stream: ClientHttp2Stream): void => {
+  if (!stream.closed) stream.close(CANCEL)
+  stream.destroy()
+}
+
+/**
+ * The body of an answer. Node.js ends the stream of a connection that broke as if it were complete; its code alone, which
+ * is known at its close, tells that it is not.
+ */
+class Body extends Readable {
+  readonly #stream: ClientHttp2Stream
+  bytesRead = 0
+
+  constructor(stream: ClientHttp2Stream, connection: SharedConnection) {
+    super()
+    this.#stream = stream
+    let hasEnded = false
+    stream.on('data', (bytes: Buffer) => {
+      connection.heard()
+      this.bytesRead += bytes.length
+      if (!this.push(bytes)) stream.pause()
+    })
+    stream.once('end', () => (hasEnded = true))
+    let trouble: Error | undefined
+    stream.on('error', (error: Error) => (trouble = error))
+    stream.once('close', () => {
+      if (hasEnded && stream.rstCode === NO_ERROR && !stream.aborted) this.push(null)
+      else this.destroy(trouble ?? connection.trouble ?? new Error('the connection was closed'))
+    })
+    stream.pause()
+  }
+
+  override _read(): void {
+    this.#stream.resume()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    cancel(this.#stream)
+    done(error)
+  }
+}
+
+const begin = (call: KubeCall, caller: Caller, connection: SharedConnection): ClientHttp2Stream => {
+  const reason = call.guard?.()
+  if (reason !== undefined) throw new WithheldError(nameOf(call), reason)
+  const { server } = caller.material
+  const headers = {
+    ':method': call.method,
+    ':path': server.pathname.replace(/\/$/, '') + call.path,
+    ...headersOf(call, caller),
+  }
+  try {
+    const stream = connection.request(headers, call.body !== undefined)
+    if (call.body !== undefined) stream.end(call.body.text)
+    return stream
+  } catch (error) {
+    throw new NoAnswerError(error as Error, true)
+  }
+}
+
+/** Resolves with the headers of the answer. */
+const answered = (
+  stream: ClientHttp2Stream,
+): Promise<IncomingHttpHeaders & { ':status'?: number }> =>
+  new Promise((resolve, reject) => {
+    stream.once('response', resolve)
+    stream.once('error', reject)
+    stream.once('close', () => reject(new Error('the connection was closed')))
+  })
+
+/** As `openResponse`, over a connection that is open. A guard is asked right before the request is sent. */
+export const openShared = async (
+  call: KubeCall,
+  { connection, ...caller }: Caller & { readonly connection: SharedConnection },
+  signal: AbortSignal,
+): Promise<OpenResponse> => {
+  signal.throwIfAborted()
+  const stream = begin(call, caller, connection)
+  const { wasUsed } = connection
+  const gone = new Promise<void>(resolve => stream.once('close', () => resolve()))
+  const abort = (): void => cancel(stream)
+  signal.addEventListener('abort', abort, { once: true })
+  void gone.then(() => signal.removeEventListener('abort', abort))
+  let headers: IncomingHttpHeaders & { ':status'?: number }
+  try {
+    headers = await answered(stream)
+  } catch (error) {
+    await gone
+    const wasStale = stream.rstCode === REFUSED_STREAM || (connection.isGone && wasUsed)
+    throw new NoAnswerError(connection.trouble ?? (error as Error), wasStale && !signal.aborted)
+  }
+  connection.heard()
+  const body = new Body(stream, connection)
+  // Errors reach the reader of the body; without a listener they would also be uncaught.
+  body.on('error', () => undefined)
+  const status = headers[':status'] ?? 0
+  return {
+    ...{ status, phrase: STATUS_CODES[status] ?? '', headers },
+    ...{ socket: connection.socket, received: body, body: inflated(body, headers) },
+    destroy: error => void body.destroy(error),
+    end: () => {
+      body.destroy()
+      return gone
+    },
+  }
+}

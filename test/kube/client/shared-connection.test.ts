@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP/2 connection for everything that a client asks, on real sockets.
+import net from 'node:net'
+import t, { type Test } from 'tap'
+import { KubeUnreachableError, WithheldError } from '../../../core/errors.js'
+import { KubeClient } from '../../../kube/client/client.js'
+import { fixedCredentials } from '../../../kube/client/fixed-credentials.js'
+import type { KubeCall } from '../../../kube/client/open-response.js'
+import { makeTls } from '../../../kube/client/tls-material.js'
+import { certificateFor } from '../../../testkit/certificates.js'
+import { FakeClock } from '../../../testkit/fake-clock.js'
+import { answer, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
+import { never } from '../../../testkit/kube/built-kube.js'
+import { eventually } from '../../../testkit/kube/scripted-watch.js'
+
+const authority = await certificateFor('127.0.0.1')
+const CALL = { method: 'GET', path: '/api/v1/nodes' } as const
+const SIGN_OF_LIFE = { method: 'GET', path: '/livez', isAnonymous: true } as const
+const LIMITS = { timeoutMs: 15_000, maxBytes: 1_000_000 }
+const ok = answer({ is: 'ok' })
+const stream: Step = { kind: 'stream', lines: ['{}'] }
+const hang: Step = { kind: 'hang' }
+
+const setUp = async (t: Test, ...steps: Step[]) => {
+  const server = await startScripted({ ...authority, hasHttp2: true })
+  server.script(...steps)
+  const clock = new FakeClock()
+  const credentials = fixedCredentials({ server: server.url, token: 'one', ca: authority.cert })
+  const client = new KubeClient(credentials, clock, 'tester')
+  t.teardown(async () => {
+    await client.close()
+    await server.close()
+  })
+  const ask = (call: KubeCall = CALL, signal = never): Promise<unknown> =>
+    client.json(call, LIMITS, signal)
+  return { server, clock, client, ask, credentials }
+}
+
+t.test('watches and calls share a connection, signs of life have another one', async t => {
+  const { server, client, ask } = await setUp(t, stream, stream, ok, ok, ok, ok)
+  const watches = [
+    await client.open(CALL, 1_000, never),
+    await client.open({ ...CALL, path: '/api/v1/pods' }, 1_000, never),
+  ]
+  await Promise.all([ask(), ask(), ask()])
+  t.equal(server.connections, 1)
+  t.match(server.asked[0], {
+    method: 'GET',
+    headers: { authorization: 'Bearer one', 'user-agent': 'tester', accept: 'application/json' },
+  })
+  await ask(SIGN_OF_LIFE)
+  t.equal(server.connections, 2)
+  t.notMatch(server.asked[5]!.headers, { authorization: /./ })
+  for (const watch of watches) await watch.end()
+  t.equal(server.open, 2, 'a connection outlives its answers')
+})
+
+t.test('requests at once open one connection', async t => {
+  const { server, ask } = await setUp(t, ok, ok, ok, ok)
+  await Promise.all([ask(), ask(), ask(), ask()])
+  t.equal(server.connections, 1)
+})
+
+t.test('a body arrives as it was sent', async t => {
+  const { server, ask } = await setUp(t, ok)
+  const text = JSON.stringify({ text: 'é'.repeat(100_000) })
+  await ask({ ...CALL, method: 'POST', body: { type: 'application/json', text } })
+  t.equal(server.asked[0]!.body, text)
+  t.match(server.asked[0]!.headers, { 'content-length': String(Buffer.byteLength(text)) })
+})
+
+for (const then of ['cut', 'reset'] as const)
+  t.test(
+    `an answer whose connection is ${then} in the middle is not taken for a whole one`,
+    async t => {
+      const { ask } = await setUp(t, { kind: 'stream', lines: ['{"is":"half"}'], then })
+      await t.rejects(ask(), KubeUnreachableError)
+    },
+  )
+
+t.test('a connection that broke is replaced', async t => {
+  const { server, ask } = await setUp(t, ok, ok)
+  await ask()
+  server.resetAll()
+  await eventually(() => server.open === 0)
+  await ask()
+  t.equal(server.connections, 2)
+})
+
+t.test(
+  'a request that a used connection took along is repeated, unless it must not be',
+  async t => {
+    const reset: Step = { kind: 'reset' }
+    const { server, ask } = await setUp(t, ok, reset, ok, reset, ok)
+    await ask()
+    await ask()
+    t.equal(server.asked.length, 3, 'a read is sent again')
+    const body = { type: 'application/json', text: '{}' }
+    await t.rejects(ask({ ...CALL, method: 'POST', body }), KubeUnreachableError)
+    t.equal(server.asked.length, 4)
+  },
+)
+
+t.test('the first request over a connection is not repeated', async t => {
+  const { server, ask } = await setUp(t, { kind: 'reset' }, ok)
+  await t.rejects(ask(), KubeUnreachableError)
+  t.equal(server.asked.length, 1)
+})
+
+t.test('a call that is aborted leaves the connection to others', async t => {
+  const { server, client, ask } = await setUp(t, stream, hang, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  const stopping = new AbortController()
+  const aborted = t.rejects(ask(CALL, stopping.signal), { message: 'enough' })
+  const asked = await server.request(1)
+  stopping.abort(new Error('enough'))
+  await aborted
+  await asked.gone
+  await ask()
+  t.equal(server.connections, 1)
+  await watch.end()
+})
+
+t.test(
+  'a call without an answer: the next goes over a new connection, the watch stays',
+  async t => {
+    const { server, client, clock, ask } = await setUp(t, stream, hang, ok, ok)
+    const watch = await client.open(CALL, 1_000, never)
+    const late = t.rejects(ask(), KubeUnreachableError)
+    await server.request(1)
+    await clock.advance(15_000)
+    await late
+    await ask()
+    t.equal(server.connections, 2)
+    server.asked[0]!.line('{"still":"here"}')
+    let text = ''
+    for await (const bytes of watch.body) {
+      text += String(bytes)
+      if (text.includes('still')) break
+    }
+    t.match(text, 'still')
+    await watch.end()
+  },
+)
+
+t.test('a call without an answer does not replace a connection that is alive', async t => {
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  watch.body.resume()
+  const late = t.rejects(ask(), KubeUnreachableError)
+  await server.request(1)
+  await clock.advance(14_000)
+  const { bytesRead } = watch.received
+  server.asked[0]!.line('{"an":"event"}')
+  await eventually(() => watch.received.bytesRead > bytesRead)
+  await clock.advance(1_000)
+  await late
+  await ask()
+  t.equal(server.connections, 1)
+  await watch.end()
+})
+
+t.test('a server that takes no new requests: the watch stays, calls go elsewhere', async t => {
+  const { server, client, ask } = await setUp(t, stream, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  await server.leave()
+  await eventually(() => server.open === 1)
+  await ask()
+  t.equal(server.connections, 2)
+  const { bytesRead } = watch.received
+  watch.body.resume()
+  server.asked[0]!.line('{"still":"here"}')
+  await eventually(() => watch.received.bytesRead > bytesRead)
+  await watch.end()
+  await eventually(() => server.open === 1)
+})
+
+t.test(
+  'a caller gets another connection when it wants one, no more often than twice a minute',
+  async t => {
+    const { server, client, clock, ask } = await setUp(t, ok, ok, ok, ok)
+    await ask()
+    client.reconnect()
+    await ask()
+    t.equal(server.connections, 1, 'it is new')
+    await clock.advance(30_000)
+    client.reconnect()
+    await ask()
+    t.equal(server.connections, 2)
+    await eventually(() => server.open === 1)
+  },
+)
+
+t.test('an answer that stalls ends its call, although others arrive', async t => {
+  const { server, client, clock } = await setUp(t, stream, { kind: 'stream', lines: [] })
+  const watch = await client.open(CALL, 1_000, never)
+  const stalled = client.body(CALL, { ...LIMITS, idleMs: 8_000 }, never)
+  const failed = t.rejects(stalled, { message: /nothing heard for 8000 ms/ })
+  await server.request(1)
+  for (let i = 0; i < 12; i++) {
+    server.asked[0]!.line('{}')
+    await clock.advance(1_000)
+  }
+  await failed
+  await watch.end()
+})
+
+t.test('a write whose guard objects once there is a connection is not sent', async t => {
+  const { server, ask } = await setUp(t, ok)
+  const guarded = { ...CALL, guard: () => (server.connections === 0 ? undefined : 'too late') }
+  await t.rejects(ask(guarded), WithheldError)
+  t.equal(server.asked.length, 0)
+})
+
+t.test('other TLS material: new calls have a connection of their own', async t => {
+  const { server, client, ask, credentials } = await setUp(t, stream, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  const before = await credentials.material()
+  const parts = { cert: undefined, key: undefined, insecure: false, servername: undefined }
+  const after = { ...before, tls: makeTls({ ...parts, ca: authority.cert }) }
+  credentials.material = () => Promise.resolve(after)
+  await ask()
+  t.equal(server.connections, 2)
+  t.equal(server.open, 2)
+  await watch.end()
+  await eventually(() => server.open === 1)
+})
+
+t.test('a server that takes connections and says nothing', async t => {
+  const sockets = new Set<net.Socket>()
+  let gone = 0
+  const server = net.createServer(socket => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('close', () => gone++)
+    socket.resume()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as net.AddressInfo
+  const clock = new FakeClock()
+  const access = { server: `https://127.0.0.1:${port}`, token: 'one', ca: authority.cert }
+  const client = new KubeClient(fixedCredentials(access), clock, 'tester')
+  t.teardown(async () => {
+    await client.close()
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const first = t.rejects(client.json(CALL, LIMITS, never), KubeUnreachableError)
+  await eventually(() => sockets.size === 1)
+  await clock.advance(10_000)
+  await first
+  await eventually(() => gone === 1)
+  const stopping = new AbortController()
+  const calls = [never, stopping.signal].map(signal => client.json(CALL, LIMITS, signal))
+  const ended = Promise.allSettled(calls)
+  await eventually(() => sockets.size === 2)
+  stopping.abort(new Error('enough'))
+  await t.rejects(calls[1]!, { message: 'enough' })
+  t.equal(gone, 1, 'one still waits for it')
+  await client.close()
+  await ended
+  await eventually(() => gone === 2)
+})
