@@ -15,3 +15,6 @@ export const canonicalAddress = (text: string): string | undefined => {
   const isMapped = address.startsWith(MAPPED) && address.includes('.')
   return isMapped ? address.slice(MAPPED.length) : address
 }
+
+/** The host of a URL as sockets take it: an IPv6 address without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')

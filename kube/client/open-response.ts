@@ -4,11 +4,11 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { hostOf } from '../../core/address.js'
 import { WithheldError } from '../../core/errors.js'
 import { readWhole } from '../../net/read-whole.js'
 import type { WriteGuard } from './write.js'
 import type { Material } from './credentials.js'
-import { hostOf } from './shared-connection.js'
 
 /** One HTTP request, as the apiserver gets it. */
 export interface KubeCall {

@@ -2,6 +2,7 @@
 import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { isIP } from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
+import { hostOf } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import { KEEPALIVE_MS } from './kept-agent.js'
@@ -20,9 +21,6 @@ const ALIVE_MS = 5_000
 const RENEW_MS = 30_000
 
 const H2 = 'h2'
-
-/** Where a server is, without the brackets of an IPv6 address. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** One HTTP/2 connection, for many requests at a time. */
 export class SharedConnection {

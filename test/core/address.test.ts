@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { canonicalAddress } from '../../core/address.js'
+import { canonicalAddress, hostOf } from '../../core/address.js'
 
 t.test('an IP address has one spelling', t => {
   const rows: readonly (readonly [text: string, want: string | undefined])[] = [
@@ -19,5 +19,16 @@ t.test('an IP address has one spelling', t => {
     ['', undefined],
   ]
   for (const [text, want] of rows) t.equal(canonicalAddress(text), want, text)
+  t.end()
+})
+
+t.test('the host of a URL, as sockets take it', t => {
+  const rows: readonly (readonly [url: string, want: string])[] = [
+    ['https://[FD00::1]:6443', 'fd00::1'],
+    ['https://10.0.0.1:6443', '10.0.0.1'],
+    ['tcp://[fd00::1]:22', 'fd00::1'],
+    ['https://api.example/', 'api.example'],
+  ]
+  for (const [url, want] of rows) t.equal(hostOf(new URL(url)), want, url)
   t.end()
 })

@@ -3,6 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { hostOf } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import type { Material } from '../../kube/client/credentials.js'
@@ -105,8 +106,7 @@ export class UpstreamPool {
     const agents = this.#agentsFor(tls)
     return (server.protocol === 'https:' ? https : http).request({
       protocol: server.protocol,
-      // URL keeps the brackets of an IPv6 address, sockets do not take them.
-      hostname: server.hostname.replace(/^\[(.*)\]$/, '$1'),
+      hostname: hostOf(server),
       port: server.port,
       method: call.method,
       path: server.pathname.replace(/\/$/, '') + call.url,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isIPv6 } from 'node:net'
+import { hostOf } from '../../../core/address.js'
 import { sleep, withTimeout, type Clock } from '../../../core/clock.js'
 import type { Dial, HttpGet } from '../../../core/dial.js'
 import type { ApiBackoff } from '../../api-backoff.js'
@@ -56,14 +56,10 @@ class LeasePulse {
 
 const UNREACHABLE: WitnessAnswer = Object.freeze({ state: 'unreachable', peerLease: 'unknown' })
 
-const hostAndPort = (url: URL): [string, number] => {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  return [isIPv6(host) ? host : url.hostname, Number(url.port)]
-}
-
 /** Ask the target once. @throws whatever the network does. */
 const reach = async (target: URL, seams: WitnessSeams, signal: AbortSignal): Promise<void> => {
-  if (target.protocol === 'tcp:') await seams.dial.connect(...hostAndPort(target), signal)
+  if (target.protocol === 'tcp:')
+    await seams.dial.connect(hostOf(target), Number(target.port), signal)
   else await seams.http.get({ url: target.href, reuse: false, signal })
 }
 
