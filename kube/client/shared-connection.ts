@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
-import { isIP } from 'node:net'
+import net, { isIP, type Socket } from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
 import { hostOf } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
@@ -24,7 +24,8 @@ const H2 = 'h2'
 
 /** One HTTP/2 connection, for many requests at a time. */
 export class SharedConnection {
-  readonly socket: TLSSocket
+  /** Below TLS. */
+  readonly socket: Socket
   readonly openedAt: number
   readonly #session: ClientHttp2Session
   readonly #clock: Clock
@@ -34,18 +35,18 @@ export class SharedConnection {
   /** What broke it. */
   trouble: Error | undefined
 
-  constructor(origin: string, socket: TLSSocket, clock: Clock) {
+  constructor(origin: string, { socket, secured }: Sockets, clock: Clock) {
     this.socket = socket
     this.#clock = clock
     this.openedAt = this.#heardAt = clock.now()
     socket.setKeepAlive(true, KEEPALIVE_MS)
     this.#session = http2.connect(origin, {
-      createConnection: () => socket,
+      createConnection: () => secured,
       settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
     })
     this.#session.on('error', (error: Error) => (this.trouble ??= error))
     // Node.js tells the session nothing of a socket that broke while it was idle.
-    socket.on('error', (error: Error) => (this.trouble ??= error))
+    secured.on('error', (error: Error) => (this.trouble ??= error))
   }
 
   /** Resolves when requests are sent at once. */
@@ -91,6 +92,21 @@ export class SharedConnection {
     return this.#session.request(headers, { endStream: !hasBody })
   }
 
+  /** The clock's time. */
+  get now(): number {
+    return this.#clock.now()
+  }
+
+  /** Whether something came over it since then. */
+  hasHeardSince(at: number): boolean {
+    return this.#heardAt > at
+  }
+
+  /** Close it, and take back what the kernel has not delivered yet. */
+  reset(): void {
+    this.socket.resetAndDestroy()
+  }
+
   /** No new requests; it closes when the present ones have ended. */
   retire(): void {
     this.#session.close()
@@ -110,24 +126,38 @@ interface Opening {
   waiting: number
 }
 
-const openSocket = ({ server, tls: material }: Material, ticket: Buffer | undefined): TLSSocket => {
-  const host = hostOf(server)
-  const { secureContext, rejectUnauthorized, servername } = material!
-  const name = servername ?? (isIP(host) === 0 ? host : undefined)
-  return tls.connect({
-    ...{ host, port: Number(server.port || '443'), secureContext, rejectUnauthorized },
-    ...{ ALPNProtocols: [H2, 'http/1.1'] },
-    ...(name === undefined ? {} : { servername: name }),
-    ...(ticket === undefined ? {} : { session: ticket }),
-  })
+/** TLS, and the connection that it goes over. */
+interface Sockets {
+  readonly socket: Socket
+  readonly secured: TLSSocket
 }
 
-const secured = (socket: TLSSocket): Promise<void> =>
+/** Resolves when the event comes; rejects when the socket fails before. */
+const reached = (socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> =>
   new Promise((resolve, reject) => {
-    socket.once('secureConnect', resolve)
+    socket.once(event, resolve)
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('the connection was closed')))
   })
+
+/** TLS of its own over a connection, since Node.js does not reset those of TLS. */
+const secure = async (
+  socket: Socket,
+  { server, tls: material }: Material,
+  ticket: Buffer | undefined,
+): Promise<TLSSocket> => {
+  await reached(socket, 'connect')
+  const host = hostOf(server)
+  const { secureContext, rejectUnauthorized, servername } = material!
+  const name = servername ?? (isIP(host) === 0 ? host : undefined)
+  const secured = tls.connect({
+    ...{ socket, host, secureContext, rejectUnauthorized, ALPNProtocols: [H2, 'http/1.1'] },
+    ...(name === undefined ? {} : { servername: name }),
+    ...(ticket === undefined ? {} : { session: ticket }),
+  })
+  await reached(secured, 'secureConnect')
+  return secured
+}
 
 /**
  * The HTTP/2 connection to an apiserver: one at a time for new requests. It is opened when the first request needs it, and
@@ -210,7 +240,8 @@ export class SharedConnections {
   }
 
   #open(material: Material): Opening {
-    const socket = openSocket(material, this.#ticket)
+    const { server } = material
+    const socket = net.connect({ host: hostOf(server), port: Number(server.port || '443') })
     const cancel = this.#clock.after(CONNECT_MS, () => socket.destroy(new TimeoutError(CONNECT_MS)))
     const opening: Opening = {
       ready: this.#connect(material, socket).finally(() => {
@@ -226,17 +257,21 @@ export class SharedConnections {
     return opening
   }
 
-  async #connect(material: Material, socket: TLSSocket): Promise<SharedConnection | undefined> {
-    await secured(socket)
-    if (socket.alpnProtocol !== H2) {
+  async #connect(material: Material, socket: Socket): Promise<SharedConnection | undefined> {
+    const secured = await secure(socket, material, this.#ticket)
+    if (secured.alpnProtocol !== H2) {
       this.#isRefused = this.#isPresent(material)
-      this.#spare = socket
+      this.#spare = secured
       return undefined
     }
-    socket.on('session', ticket => {
+    secured.on('session', ticket => {
       if (this.#isPresent(material)) this.#ticket = ticket
     })
-    const connection = new SharedConnection(material.server.origin, socket, this.#clock)
+    const connection = new SharedConnection(
+      material.server.origin,
+      { socket, secured },
+      this.#clock,
+    )
     this.#all.add(connection)
     socket.once('close', () => this.#all.delete(connection))
     await connection.ready()

@@ -89,10 +89,17 @@ export const openShared = async (
   signal: AbortSignal,
 ): Promise<OpenResponse> => {
   signal.throwIfAborted()
+  const begunAt = connection.now
   const stream = begin(call, caller, connection)
   const { wasUsed } = connection
   const gone = new Promise<void>(resolve => stream.once('close', () => resolve()))
-  const abort = (): void => cancel(stream)
+  let isAnswered = false
+  const abort = (): void => {
+    cancel(stream)
+    // Where nothing comes, the write may still be in this node's kernel, and would be delivered when the link is back.
+    const isStuck = call.method !== 'GET' && !isAnswered && !connection.hasHeardSince(begunAt)
+    if (isStuck) connection.reset()
+  }
   signal.addEventListener('abort', abort, { once: true })
   void gone.then(() => signal.removeEventListener('abort', abort))
   let headers: IncomingHttpHeaders & { ':status'?: number }
@@ -103,6 +110,7 @@ export const openShared = async (
     const wasStale = stream.rstCode === REFUSED_STREAM || (connection.isGone && wasUsed)
     throw new NoAnswerError(connection.trouble ?? (error as Error), wasStale && !signal.aborted)
   }
+  isAnswered = true
   connection.heard()
   const body = new Body(stream, connection)
   // Errors reach the reader of the body; without a listener they would also be uncaught.

@@ -191,6 +191,44 @@ t.test(
   },
 )
 
+const WRITE = { ...CALL, method: 'PATCH', body: { type: 'application/json', text: '{}' } } as const
+
+t.test(
+  'a write that nothing answers takes its connection along, with what is not delivered',
+  async t => {
+    const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+    const watch = await client.open(CALL, 1_000, never)
+    await clock.advance(1_000)
+    const late = t.rejects(ask(WRITE), KubeUnreachableError)
+    const asked = await server.request(1)
+    await clock.advance(15_000)
+    await late
+    await Promise.all([asked.gone, server.asked[0]!.gone])
+    await eventually(() => server.open === 0)
+    await watch.end()
+    await ask()
+    t.equal(server.connections, 2)
+  },
+)
+
+t.test('a write without an answer over a connection that is alive is cancelled alone', async t => {
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  watch.body.resume()
+  await clock.advance(1_000)
+  const late = t.rejects(ask(WRITE), KubeUnreachableError)
+  const asked = await server.request(1)
+  await clock.advance(1_000)
+  const { bytesRead } = watch.received
+  server.asked[0]!.line('{"an":"event"}')
+  await eventually(() => watch.received.bytesRead > bytesRead)
+  await clock.advance(15_000)
+  await late
+  await asked.gone
+  t.equal(server.open, 1, 'the watch goes on')
+  await watch.end()
+})
+
 t.test('an answer that stalls ends its call, although others arrive', async t => {
   const { server, client, clock } = await setUp(t, stream, { kind: 'stream', lines: [] })
   const watch = await client.open(CALL, 1_000, never)
