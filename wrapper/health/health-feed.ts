@@ -47,6 +47,19 @@ const FIRST_WAIT_MS = 250
 const LAST_WAIT_MS = 5_000
 /** Most nodes that an agent accepts as interest. */
 const MAX_INTEREST = 32
+/** Most of their names in an address: an agent refuses requests whose headers and address take more than 8 KiB. */
+const MAX_INTEREST_BYTES = 6 << 10
+
+const SEPARATOR = encodeURIComponent(',')
+
+/** As many of the names as an agent accepts. */
+const accepted = (names: readonly string[]): readonly string[] => {
+  let bytes = 0
+  return names.slice(0, MAX_INTEREST).filter(({ length }) => {
+    bytes += length + SEPARATOR.length
+    return bytes <= MAX_INTEREST_BYTES
+  })
+}
 
 class Feed implements HealthFeed {
   readonly #options: FeedOptions
@@ -204,7 +217,7 @@ class Feed implements HealthFeed {
   }
 
   #urlFor(query: Readonly<Record<string, string>>): string {
-    const names = this.#seams.interest().slice(0, MAX_INTEREST)
+    const names = accepted(this.#seams.interest())
     const interest = names.length === 0 ? {} : { interest: names.join(',') }
     return withQuery(this.#options.address, { ...query, ...interest })
   }

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { AgentAnswer } from '../../../wrapper/health/agent-client.js'
 import { noHealth, type HealthFeed } from '../../../wrapper/health/feed.js'
 import { makeHealthFeed } from '../../../wrapper/health/health-feed.js'
+import { LOCAL_LIMITS } from '../../../agent/http/limits.js'
 import { FakeClock, settle } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
@@ -323,6 +324,17 @@ t.test('every request carries our interest, at most 32 names', async t => {
   const look = bed.asked.at(-1)!.url.searchParams
   t.equal(look.get('interest')?.split(',').length, 32)
   t.equal(look.get('stream'), null)
+})
+
+t.test('a request with long names is no longer than what an agent accepts', async t => {
+  const bed = makeBed(t, 'stream')
+  bed.interest = Array.from({ length: 32 }, (_, i) => `n${i}.`.padEnd(253, 'x'))
+  await bed.clock.advance(0)
+  bed.asked[0]!.answer.event('snapshot', both)
+  await bed.clock.advance(17_000)
+  const { url } = bed.asked.at(-1)!
+  t.ok(url.href.length < LOCAL_LIMITS.headerBytes - 1_024, 'there is room for headers')
+  t.ok(url.searchParams.get('interest')!.split(',').length > 20)
 })
 
 t.test('an oversized document is refused', async t => {
