@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { lstat, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from '../core/clock.js'
 import { makeFolder } from './make-folder.js'
 
 /** Whether an error of the file system says that there is no such file or folder. */
@@ -34,8 +36,6 @@ const writeNew = async (
   pieces: Iterable<Uint8Array>,
   openFile: typeof open,
 ): Promise<void> => {
-  // A file left by a crash may have another mode, and somebody else may have put a link there.
-  await rm(path, { force: true })
   const file = await openFile(path, 'wx', 0o600)
   try {
     let size = 0
@@ -48,6 +48,28 @@ const writeNew = async (
     if (kept !== size) throw new Error(`the disk kept ${kept} of ${size} bytes`)
   } finally {
     await file.close()
+  }
+}
+
+/** Who writes a file changes it more often than this. */
+const ABANDONED_MS = 60_000
+const UNFINISHED = /^\..+\.new$/
+/** Folders in which this process has looked for what earlier ones left: once each, since a folder may have many files. */
+const cleaned = new Set<string>()
+
+/**
+ * Remove the unfinished files that a crash left. Another process may be writing one, perhaps in another container, so that
+ * no process id tells; if one is removed wrongly, that process's write fails and the old file stays. A node without a
+ * battery starts at a wrong time, so a file of the future is abandoned too.
+ */
+const removeAbandoned = async (folder: string): Promise<void> => {
+  if (cleaned.has(folder)) return
+  cleaned.add(folder)
+  for (const name of await readdir(folder)) {
+    if (!UNFINISHED.test(name)) continue
+    const path = join(folder, name)
+    const { mtimeMs } = await lstat(path)
+    if (Math.abs(systemClock.wall() - mtimeMs) > ABANDONED_MS) await rm(path, { force: true })
   }
 }
 
@@ -64,7 +86,9 @@ export const replaceFile = async (
   openFile: typeof open = open,
 ): Promise<void> => {
   await makeFolder(folder)
-  const temporary = join(folder, `.${name}.new`)
+  // It is for space alone: what hinders it does not hinder a write.
+  await removeAbandoned(folder).catch(() => undefined)
+  const temporary = join(folder, `.${name}.${randomBytes(8).toString('hex')}.new`)
   try {
     await writeNew(temporary, pieces, openFile)
     await rename(temporary, join(folder, name))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
@@ -15,12 +15,39 @@ t.test('a file is replaced as a whole, for its owner alone', async t => {
   await replaceFile(folder, 'a', texts('one', '', ' two'))
   t.equal(readFileSync(join(folder, 'a'), 'utf8'), 'one two')
   t.equal(statSync(folder).mode & 0o777, 0o700)
-  writeFileSync(join(folder, '.a.new'), 'left behind and longer')
-  chmodSync(join(folder, '.a.new'), 0o644)
   await replaceFile(folder, 'a', [])
   t.equal(readFileSync(join(folder, 'a'), 'utf8'), '')
   t.equal(statSync(join(folder, 'a')).mode & 0o777, 0o600)
-  t.notOk(existsSync(join(folder, '.a.new')))
+  t.strictSame(readdirSync(folder), ['a'])
+})
+
+t.test('two that write one file at a time do not share the unfinished one', async t => {
+  const folder = t.testdir()
+  const inner: Promise<void>[] = []
+  const pieces = function* (): Iterable<Uint8Array> {
+    yield Buffer.from('first, ')
+    // The other one begins and ends when this one is half done.
+    inner.push(replaceFile(folder, 'a', texts('second')))
+    yield Buffer.from('whole')
+  }
+  await replaceFile(folder, 'a', pieces())
+  await Promise.all(inner)
+  t.match(readFileSync(join(folder, 'a'), 'utf8'), /^(first, whole|second)$/)
+  t.strictSame(readdirSync(folder), ['a'])
+})
+
+t.test('what a crash left is removed, what another process writes is not', async t => {
+  const others = ['.b.0123456789abcdef.new', '.hidden', 'b.new']
+  const left = ['.a.new', '.a.0123456789abcdef.new', '.c.0123456789abcdef.new']
+  const root = t.testdir({
+    state: Object.fromEntries([...left, ...others].map(name => [name, 'x'])),
+  })
+  const folder = join(root, 'state')
+  const now = Date.now() / 1000
+  for (const name of [...left, ...others.slice(1)])
+    utimesSync(join(folder, name), now, name === left[2] ? now + 86_400 : now - 86_400)
+  await replaceFile(folder, 'a', texts('x'))
+  t.strictSame(readdirSync(folder).sort(), [...others, 'a'].sort())
 })
 
 t.test('an error that says that a file is missing', async t => {
@@ -38,7 +65,7 @@ t.test('an error that says that a file is missing', async t => {
 t.test('what cannot be renamed leaves nothing behind', async t => {
   const folder = t.testdir({ a: { inside: '' } })
   await t.rejects(replaceFile(folder, 'a', texts('x')))
-  t.notOk(existsSync(join(folder, '.a.new')))
+  t.strictSame(readdirSync(folder), ['a'])
   mkdirSync(join(folder, 'b'))
   await t.rejects(
     replaceFile(join(folder, 'a', 'inside'), 'b', texts('x')),
@@ -76,7 +103,10 @@ t.test('FW3: a disk that takes a part alone keeps the old file', async t => {
     `${stderr} ${status} ${signal}`,
   )
   t.equal(readFileSync(join(folder, 'kept'), 'utf8'), 'old')
-  t.notOk(existsSync(join(folder, '.kept.new')))
+  t.strictSame(
+    readdirSync(folder).filter(name => name.endsWith('.new')),
+    [],
+  )
 })
 
 /** The disk as it is, but for what one call answers. */
@@ -108,6 +138,6 @@ t.test('FW3: nothing that a disk says is taken for success but success', async t
     const done = replaceFile(folder, 'kept', texts('new'), openFile)
     await (rule === undefined ? done : t.rejects(done, { message: rule }, why))
     t.equal(readFileSync(join(folder, 'kept'), 'utf8'), left, why)
-    t.notOk(existsSync(join(folder, '.kept.new')), why)
+    t.strictSame(readdirSync(folder), ['kept'], why)
   }
 })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openFolder, type Folder } from '../../../wrapper/disk/folder.js'
@@ -222,8 +222,7 @@ t.test('FW3: a full disk is shown, and the old list stays', async t => {
   bed.lists.changed('nodes')
   await bed.clock.advance(2_000)
   await until(() => bed.lists.writes === 1)
-  // Takes the room of the new file's name, so that nothing can be written there.
-  mkdirSync(join(bed.path, '.nodes.list.new'))
+  bed.failure = new Error('ENOSPC: no space left on device')
   bed.items['nodes'] = [item('b')]
   bed.lists.changed('nodes')
   await bed.clock.advance(60_000)
@@ -299,9 +298,8 @@ t.test(
     writeFileSync(join(bed.path, 'served-version'), '9999999999999999')
     t.equal(await claim(9), 0, 'nobody can count from there')
     t.equal(await claim(9), 9 + 1_000_000_000)
-    mkdirSync(join(bed.path, '.served-version.new'))
-    chmodSync(bed.path, 0o700)
     const broken = makeBed(t, bed.path)
+    broken.failure = new Error('ENOSPC: no space left on device')
     t.ok((await broken.lists.claimVersions(last => last + 1)) > 0, 'it goes on without')
     t.match(broken.lists.trouble, /served-version/)
   },
