@@ -32,6 +32,8 @@ export class SharedConnection {
   #heardAt: number
   #doubtedAt = -Infinity
   #requests = 0
+  /** Requests that are not over. */
+  #open = 0
   /** What broke it. */
   trouble: Error | undefined
 
@@ -64,7 +66,10 @@ export class SharedConnection {
 
   /** Whether it takes new requests. */
   get isUsable(): boolean {
-    return !this.#session.closed && !this.isGone && this.#heardAt >= this.#doubtedAt
+    if (this.#session.closed || this.isGone || this.#heardAt < this.#doubtedAt) return false
+    // Node.js would let further ones wait, and a write would be sent later than its guard was asked.
+    const { maxConcurrentStreams = Infinity } = this.#session.remoteSettings
+    return this.#open < maxConcurrentStreams
   }
 
   get isGone(): boolean {
@@ -89,7 +94,10 @@ export class SharedConnection {
   /** @throws when it takes no more requests */
   request(headers: http2.OutgoingHttpHeaders, hasBody: boolean): ClientHttp2Stream {
     this.#requests++
-    return this.#session.request(headers, { endStream: !hasBody })
+    const stream = this.#session.request(headers, { endStream: !hasBody })
+    this.#open++
+    stream.once('close', () => this.#open--)
+    return stream
   }
 
   /** The clock's time. */

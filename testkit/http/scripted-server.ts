@@ -129,17 +129,21 @@ const perform = (step: Step, response: ServerResponse, connection: Socket | unde
 /** With TLS, and with HTTP/2 for those who ask for it. */
 export interface ScriptedTls extends https.ServerOptions {
   readonly hasHttp2?: boolean
+  /** Of one HTTP/2 connection, at the same time. */
+  readonly maxRequests?: number
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
 const serverOf = (tls: ScriptedTls | undefined, listener: Listener): http.Server => {
   if (tls === undefined) return http.createServer(listener)
-  const { hasHttp2, ...options } = tls
+  const { hasHttp2, maxRequests, ...options } = tls
   if (hasHttp2 !== true) return https.createServer(options, listener)
+  const settings =
+    maxRequests === undefined ? {} : { settings: { maxConcurrentStreams: maxRequests } }
   // Node's HTTP/2 server has the interfaces of HTTP/1.1, too.
   const server: unknown = http2.createSecureServer(
-    { ...options, allowHTTP1: true },
+    { ...options, ...settings, allowHTTP1: true },
     listener as unknown as Parameters<typeof http2.createSecureServer>[1] & object,
   )
   return server as http.Server

@@ -21,8 +21,10 @@ const ok = answer({ is: 'ok' })
 const stream: Step = { kind: 'stream', lines: ['{}'] }
 const hang: Step = { kind: 'hang' }
 
-const setUp = async (t: Test, ...steps: Step[]) => {
-  const server = await startScripted({ ...authority, hasHttp2: true })
+const setUp = (t: Test, ...steps: Step[]) => setUpWith(t, {}, ...steps)
+
+const setUpWith = async (t: Test, more: { maxRequests?: number }, ...steps: Step[]) => {
+  const server = await startScripted({ ...authority, ...more, hasHttp2: true })
   server.script(...steps)
   const clock = new FakeClock()
   const credentials = fixedCredentials({ server: server.url, token: 'one', ca: authority.cert })
@@ -53,6 +55,18 @@ t.test('watches and calls share a connection, signs of life have another one', a
   t.notMatch(server.asked[5]!.headers, { authorization: /./ })
   for (const watch of watches) await watch.end()
   t.equal(server.open, 2, 'a connection outlives its answers')
+})
+
+t.test('what one connection may not carry goes over another one', async t => {
+  const { server, client, ask } = await setUpWith(t, { maxRequests: 2 }, ok, stream, stream, ok)
+  await ask()
+  const watches = [await client.open(CALL, 1_000, never), await client.open(CALL, 1_000, never)]
+  t.equal(server.connections, 1)
+  await ask()
+  t.equal(server.connections, 2)
+  t.equal(server.open, 2)
+  for (const watch of watches) await watch.end()
+  await eventually(() => server.open === 1)
 })
 
 t.test('requests at once open one connection', async t => {
