@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  connect,
+  OutgoingHttpHeaders,
+} from 'node:http2'
 import net, { isIP, type Socket } from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
 import { hostOf } from '../../core/address.js'
@@ -21,6 +26,7 @@ const ALIVE_MS = 5_000
 const RENEW_MS = 30_000
 
 const H2 = 'h2'
+const CLOSED = 'the connection was closed'
 
 /** One HTTP/2 connection, for many requests at a time. */
 export class SharedConnection {
@@ -37,18 +43,27 @@ export class SharedConnection {
   /** What broke it. */
   trouble: Error | undefined
 
-  constructor(origin: string, { socket, secured }: Sockets, clock: Clock) {
+  private constructor(session: ClientHttp2Session, { socket, secured }: Sockets, clock: Clock) {
     this.socket = socket
     this.#clock = clock
     this.openedAt = this.#heardAt = clock.now()
     socket.setKeepAlive(true, KEEPALIVE_MS)
-    this.#session = http2.connect(origin, {
-      createConnection: () => secured,
-      settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
-    })
+    this.#session = session
     this.#session.on('error', (error: Error) => (this.trouble ??= error))
     // Node.js tells the session nothing of a socket that broke while it was idle.
     secured.on('error', (error: Error) => (this.trouble ??= error))
+  }
+
+  /** Over sockets that are connected. Requests may follow when it is `ready`. */
+  static async over(origin: string, sockets: Sockets, clock: Clock): Promise<SharedConnection> {
+    // Programs that need no HTTP/2 are spared its memory.
+    const http2 = (await import('node:http2')) as { readonly connect: typeof connect }
+    if (sockets.secured.destroyed) throw new Error(CLOSED)
+    const session = http2.connect(origin, {
+      createConnection: () => sockets.secured,
+      settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
+    })
+    return new SharedConnection(session, sockets, clock)
   }
 
   /** Resolves when requests are sent at once. */
@@ -58,9 +73,7 @@ export class SharedConnection {
         this.#session.setLocalWindowSize(WINDOW)
         resolve()
       })
-      this.#session.once('close', () =>
-        reject(this.trouble ?? new Error('the connection was closed')),
-      )
+      this.#session.once('close', () => reject(this.trouble ?? new Error(CLOSED)))
     })
   }
 
@@ -92,7 +105,7 @@ export class SharedConnection {
   }
 
   /** @throws when it takes no more requests */
-  request(headers: http2.OutgoingHttpHeaders, hasBody: boolean): ClientHttp2Stream {
+  request(headers: OutgoingHttpHeaders, hasBody: boolean): ClientHttp2Stream {
     this.#requests++
     const stream = this.#session.request(headers, { endStream: !hasBody })
     this.#open++
@@ -145,7 +158,7 @@ const reached = (socket: Socket, event: 'connect' | 'secureConnect'): Promise<vo
   new Promise((resolve, reject) => {
     socket.once(event, resolve)
     socket.once('error', reject)
-    socket.once('close', () => reject(new Error('the connection was closed')))
+    socket.once('close', () => reject(new Error(CLOSED)))
   })
 
 /** TLS of its own over a connection, since Node.js does not reset those of TLS. */
@@ -275,7 +288,7 @@ export class SharedConnections {
     secured.on('session', ticket => {
       if (this.#isPresent(material)) this.#ticket = ticket
     })
-    const connection = new SharedConnection(
+    const connection = await SharedConnection.over(
       material.server.origin,
       { socket, secured },
       this.#clock,

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // An answer over an HTTP/2 connection that others use, too.
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
-import { constants, type ClientHttp2Stream } from 'node:http2'
+import type { ClientHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { WithheldError } from '../../core/errors.js'
 import { headersOf, inflated, nameOf, NoAnswerError } from './open-response.js'
 import type { Caller, KubeCall, OpenResponse } from './open-response.js'
 import type { SharedConnection } from './shared-connection.js'
 
-const { NGHTTP2_CANCEL: CANCEL, NGHTTP2_NO_ERROR: NO_ERROR } = constants
-const { NGHTTP2_REFUSED_STREAM: REFUSED_STREAM } = constants
+/** Codes of RFC 9113, section 7. */
+const NO_ERROR = 0
+const REFUSED_STREAM = 7
+const CANCEL = 8
 
 /** The caller needs no more of it. The connection stays. */
 const cancel = (stream: ClientHttp2Stream): void => {

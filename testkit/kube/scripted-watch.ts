@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list/watch of Nodes against a server that does what a script says, over HTTP/2 as an apiserver, on a clock that the test
-// moves.
+// A list/watch of Nodes against a server that does what a script says, on a clock that the test moves.
 import type { Test } from 'tap'
 import type { NodeView } from '../../core/node.js'
 import type { Watching, WatchSink } from '../../kube/client/watching.js'
@@ -75,9 +74,9 @@ export const NODES: ResourceType<NodeView> = {
 export const setUp = async (
   t: Test,
   steps: readonly Step[],
-  { sink = recordingSink(), watch = {}, pick = { selector: '' }, seed = 1 } = {},
+  { sink = recordingSink(), watch = {}, pick = { selector: '' }, seed = 1, hasHttp2 = false } = {},
 ) => {
-  const server = await startScripted({ ...authority, hasHttp2: true })
+  const server = await startScripted(hasHttp2 ? { ...authority, hasHttp2 } : undefined)
   server.script(...steps)
   const clock = new FakeClock()
   const log = recordingLog()
