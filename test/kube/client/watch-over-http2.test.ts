@@ -24,7 +24,7 @@ for (const [how, cut] of [
   ['ends the watch', (server: { asked: readonly { end(): void }[] }) => server.asked[1]!.end()],
 ] as const)
   t.test(`the server ${how}: the watch is resumed where it was`, async t => {
-    const { server, sink, state, waitedFor } = await setUp(
+    const { server, sink, state, clock } = await setUp(
       t,
       [list('1', ['a']), open(event('ADDED', 'b', '2')), open(event('ADDED', 'c', '3'))],
       OVER_HTTP2,
@@ -32,7 +32,8 @@ for (const [how, cut] of [
     await sink.until(2)
     await state('watching')
     cut(server)
-    await waitedFor(2)
+    await state('backing-off')
+    await clock.advance(1_000)
     await sink.until(3)
     t.equal(server.asked[2]!.query.get('resourceVersion'), '2')
     t.same(sink.changes, ['=a', '+b', '+c'])
@@ -40,12 +41,14 @@ for (const [how, cut] of [
 
 t.test('a list that is cut off is not handed over', async t => {
   const half = { kind: 'stream', lines: ['{"metadata":{"resourceVersion":"1"},"items":['] } as const
-  const { sink, waitedFor } = await setUp(
+  const { server, sink, state, clock } = await setUp(
     t,
     [{ ...half, then: 'reset' }, list('2', ['a']), open()],
     OVER_HTTP2,
   )
-  await waitedFor(2)
+  await state('backing-off')
+  await clock.advance(1_000)
+  await server.request(2)
   t.same(sink.changes, ['=a'])
 })
 
