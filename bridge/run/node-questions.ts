@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import { sleep, type Clock } from '../../core/clock.js'
 import type { NodeName } from '../../core/ids.js'
 
@@ -28,6 +29,8 @@ export class NodeQuestions {
 
   constructor(seams: NodeQuestionSeams) {
     this.#seams = seams
+    // Each node that is asked about listens to it for a moment.
+    setMaxListeners(0, seams.signal)
   }
 
   /** Rejects as the seam `ask` does. */
