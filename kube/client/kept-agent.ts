@@ -17,6 +17,7 @@ export const KEEPALIVE_MS = 180_000
 /** The agent in use, and what its connections are made with. */
 export interface KeptAgent {
   readonly tls: TlsMaterial | undefined
+  readonly origin: string
   readonly agent: http.Agent
 }
 

@@ -52,13 +52,18 @@ export interface OpenResponse {
   end(): Promise<void>
 }
 
-/** How a request failed before its answer began. */
+/**
+ * What became of a request without an answer: `unprocessed` if the server has certainly not carried it out, `perhaps
+ * unprocessed` if it was sent on a kept connection that turned out to be closed.
+ */
+export type Fate = 'unprocessed' | 'perhaps unprocessed' | 'unknown'
+
+/** A request failed before its answer began. */
 export class NoAnswerError extends Error {
-  /** It was sent on a kept connection that turned out to be closed: the server may never have seen it. */
-  readonly wasStale: boolean
-  constructor(cause: Error, wasStale: boolean) {
+  readonly fate: Fate
+  constructor(cause: Error, fate: Fate) {
     super(cause.message, { cause })
-    this.wasStale = wasStale
+    this.fate = fate
   }
 }
 
@@ -180,7 +185,8 @@ export const openResponse = async (
     await gone
     const { code } = error as NodeJS.ErrnoException
     const wasStale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
-    throw new NoAnswerError(error as Error, wasStale && !signal.aborted)
+    const fate = wasStale && !signal.aborted ? 'perhaps unprocessed' : 'unknown'
+    throw new NoAnswerError(error as Error, fate)
   }
   // Errors after the headers reach the reader of the body; without a listener they would also be uncaught.
   request.on('error', () => undefined)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import type http from 'node:http'
+import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.js'
 import type { Credentials, Material } from './credentials.js'
 import { dropIdle, isBusy, makeAgent, retire, withSpare, type KeptAgent } from './kept-agent.js'
 import { openResponse, NoAnswerError, type OpenResponse, type KubeCall } from './open-response.js'
 import { orAborted } from './or-aborted.js'
-import { SharedConnections } from './shared-connection.js'
-import { openShared } from './shared-response.js'
+import { Http2Connector } from './http2-connector.js'
+import { openOverHttp2 } from './http2-response.js'
 
 interface RequestSenderSeams {
   readonly credentials: Credentials
@@ -40,7 +41,7 @@ const sameMaterial = (a: Material, b: Material): boolean =>
     a.server.href === b.server.href &&
     JSON.stringify(a.headers) === JSON.stringify(b.headers))
 
-/** Sends requests with the present credentials over kept-alive connections, and repeats what may be repeated. */
+/** Sends requests with the present credentials over kept connections, and repeats what may be repeated. */
 export class RequestSender {
   readonly #credentials: Credentials
   readonly #clock: Clock
@@ -49,14 +50,14 @@ export class RequestSender {
   /** Until when anonymous calls are sent with credentials too. */
   #credentialsUntil = -Infinity
   #kept: KeptAgent | undefined
-  readonly #shared: SharedConnections | undefined
+  readonly #http2: Http2Connector | undefined
 
   constructor({ credentials, clock, onAnswer }: RequestSenderSeams, options: RequestSenderOptions) {
     this.#credentials = credentials
     this.#clock = clock
     this.#onAnswer = onAnswer
     this.#options = options
-    if (options.connections === undefined) this.#shared = new SharedConnections(clock)
+    if (options.connections === undefined) this.#http2 = new Http2Connector(clock)
   }
 
   /** Send; after a 401, send again if the credentials have changed meanwhile. @returns the response, whatever its status */
@@ -99,9 +100,10 @@ export class RequestSender {
       return await this.#opened(call, material, signal)
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error
-      if (!error.wasStale) throw error.cause
+      const { fate, cause } = error
+      if (fate === 'unknown') throw cause
       this.#dropIdle()
-      if (!mayBeRepeated(call)) throw error.cause
+      if (fate !== 'unprocessed' && !mayBeRepeated(call)) throw cause
     }
     try {
       return await this.#opened(call, material, signal)
@@ -114,26 +116,28 @@ export class RequestSender {
     const caller = { material, userAgent: this.#options.userAgent }
     // After an anonymous request, apiservers close a connection that others use. A sign of life waits for nobody anyhow.
     const connection =
-      call.isAnonymous === true ? undefined : await this.#shared?.get(material, signal)
+      call.isAnonymous === true ? undefined : await this.#http2?.get(material, signal)
     const answer = await (connection === undefined
       ? openResponse(call, { ...caller, agent: this.#agentFor(call, material) }, signal)
-      : openShared(call, { ...caller, connection }, signal))
+      : openOverHttp2(call, { ...caller, connection }, signal))
     this.#onAnswer()
     return answer
   }
 
-  #agentFor({ isUrgent }: KubeCall, { tls }: Material): http.Agent {
-    const kept = this.#keptFor(tls)
-    return isUrgent === true && isBusy(kept) ? makeAgent(tls, { keepAlive: false }) : kept
+  #agentFor({ isUrgent }: KubeCall, material: Material): http.Agent {
+    const kept = this.#keptFor(material)
+    return isUrgent === true && isBusy(kept) ? makeAgent(material.tls, { keepAlive: false }) : kept
   }
 
-  #keptFor(tls: KeptAgent['tls']): http.Agent {
-    if (this.#kept?.tls !== tls || this.#kept === undefined) {
+  #keptFor(material: Material): http.Agent {
+    const { tls, server } = material
+    if (this.#kept?.tls !== tls || this.#kept?.origin !== server.origin) {
       // Running calls keep their connections until they end; new ones connect with the present TLS material.
       if (this.#kept !== undefined) retire(this.#kept.agent)
       const { connections } = this.#options
-      const more = connections === undefined ? {} : { maxSockets: connections }
-      this.#kept = { tls, agent: withSpare(makeAgent(tls, more), () => this.#shared?.takeSpare()) }
+      const agent = makeAgent(tls, connections === undefined ? {} : { maxSockets: connections })
+      const spare = (): Socket | undefined => this.#http2?.takeSpare(material)
+      this.#kept = { tls, origin: server.origin, agent: withSpare(agent, spare) }
     }
     return this.#kept.agent
   }
@@ -141,19 +145,19 @@ export class RequestSender {
   /** A call got no answer in time. Whoever vanished without closing one connection has probably left the others, too. */
   unanswered(): void {
     this.#dropIdle()
-    this.#shared?.doubt()
+    this.#http2?.doubt()
   }
 
   /** The next calls go over new connections. */
   reconnect(): void {
     this.#dropIdle()
-    this.#shared?.renew()
+    this.#http2?.renew()
   }
 
   /** Close all connections. */
   close(): void {
     this.#kept?.agent.destroy()
-    this.#shared?.close()
+    this.#http2?.close()
   }
 
   #dropIdle(): void {

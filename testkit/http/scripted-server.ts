@@ -56,6 +56,8 @@ export interface ScriptedServer {
   request(n: number): Promise<Asked>
   /** HTTP/2: tell all clients that their connections take no new requests; resolves when they know. */
   leave(): Promise<void>
+  /** HTTP/2: resolves when all clients have taken what was sent to them so far. */
+  pinged(): Promise<void>
   /** Cut all connections with a reset; idle ones too. */
   resetAll(): void
   close(): Promise<void>
@@ -197,6 +199,9 @@ export const startScripted = async (
     socket.on('error', () => undefined)
     socket.on('close', () => sockets.delete(socket))
   })
+  const pinged = async (): Promise<void> => {
+    for (const session of sessions) await new Promise(resolve => session.ping(resolve))
+  }
   await new Promise<void>(resolve => server.listen(0, address, resolve))
   const { port } = server.address() as AddressInfo
   return {
@@ -217,12 +222,10 @@ export const startScripted = async (
         else resolve(came)
       }),
     leave: async () => {
-      for (const session of sessions) {
-        session.goaway()
-        // Its answer comes after that of everything before it.
-        await new Promise(resolve => session.ping(resolve))
-      }
+      for (const session of sessions) session.goaway()
+      await pinged()
     },
+    pinged,
     resetAll: () => {
       for (const socket of sockets) socket.resetAndDestroy()
     },

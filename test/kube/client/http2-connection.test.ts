@@ -5,11 +5,12 @@ import t, { type Test } from 'tap'
 import { KubeUnreachableError, WithheldError } from '../../../core/errors.js'
 import { KubeClient } from '../../../kube/client/client.js'
 import { fixedCredentials } from '../../../kube/client/fixed-credentials.js'
-import type { KubeCall } from '../../../kube/client/open-response.js'
+import { readBody, type KubeCall } from '../../../kube/client/open-response.js'
 import { makeTls } from '../../../kube/client/tls-material.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { answer, startScripted, type Step } from '../../../testkit/http/scripted-server.js'
+import { startLink } from '../../../testkit/http/tcp-link.js'
 import { never } from '../../../testkit/kube/built-kube.js'
 import { eventually } from '../../../testkit/kube/scripted-watch.js'
 
@@ -33,9 +34,24 @@ const setUpWith = async (t: Test, more: { maxRequests?: number }, ...steps: Step
     await client.close()
     await server.close()
   })
+  /** The same client as if its node were behind this link. */
+  const link = async () => {
+    const between = await startLink(server.port)
+    const url = `https://127.0.0.1:${between.port}`
+    const afar = new KubeClient(
+      fixedCredentials({ server: url, token: 'one', ca: authority.cert }),
+      clock,
+      'tester',
+    )
+    t.teardown(async () => {
+      between.close()
+      await afar.close()
+    })
+    return { between, afar }
+  }
   const ask = (call: KubeCall = CALL, signal = never): Promise<unknown> =>
     client.json(call, LIMITS, signal)
-  return { server, clock, client, ask, credentials }
+  return { server, clock, client, ask, credentials, link }
 }
 
 t.test('watches and calls share a connection, signs of life have another one', async t => {
@@ -136,26 +152,41 @@ t.test('a call that is aborted leaves the connection to others', async t => {
 })
 
 t.test(
-  'a call without an answer: the next goes over a new connection, the watch stays',
+  'a call without an answer over a dead link: the next goes over a new connection',
   async t => {
-    const { server, client, clock, ask } = await setUp(t, stream, hang, ok, ok)
-    const watch = await client.open(CALL, 1_000, never)
-    const late = t.rejects(ask(), KubeUnreachableError)
-    await server.request(1)
+    const { server, clock, link } = await setUp(t, stream, ok, ok)
+    const { between, afar } = await link()
+    const watch = await afar.open(CALL, 1_000, never)
+    between.freeze()
+    const late = t.rejects(afar.json(CALL, LIMITS, never), KubeUnreachableError)
     await clock.advance(15_000)
     await late
-    await ask()
-    t.equal(server.connections, 2)
+    const next = afar.json(CALL, LIMITS, never)
+    await eventually(() => between.connections === 2)
+    between.thaw()
+    await next
     server.asked[0]!.line('{"still":"here"}')
-    let text = ''
-    for await (const bytes of watch.body) {
-      text += String(bytes)
-      if (text.includes('still')) break
-    }
-    t.match(text, 'still')
+    const { bytesRead } = watch.received
+    watch.body.resume()
+    await eventually(() => watch.received.bytesRead > bytesRead)
     await watch.end()
   },
 )
+
+t.test('a call without an answer over a link that is well: the server was slow', async t => {
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  const late = t.rejects(ask(), KubeUnreachableError)
+  const asked = await server.request(1)
+  await clock.advance(15_000)
+  await late
+  await asked.gone
+  // The answer to the PING comes before that of what is asked after it.
+  await server.pinged()
+  await ask()
+  t.equal(server.connections, 1)
+  await watch.end()
+})
 
 t.test('a call without an answer does not replace a connection that is alive', async t => {
   const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
@@ -210,20 +241,48 @@ const WRITE = { ...CALL, method: 'PATCH', body: { type: 'application/json', text
 t.test(
   'a write that nothing answers takes its connection along, with what is not delivered',
   async t => {
-    const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
-    const watch = await client.open(CALL, 1_000, never)
+    const { server, clock, link } = await setUp(t, stream, ok)
+    const { between, afar } = await link()
+    const watch = await afar.open(CALL, 1_000, never)
+    between.freeze()
+    const stopping = new AbortController()
+    const withdrawn = t.rejects(afar.json(WRITE, LIMITS, stopping.signal), { message: 'withdrawn' })
     await clock.advance(1_000)
-    const late = t.rejects(ask(WRITE), KubeUnreachableError)
-    const asked = await server.request(1)
-    await clock.advance(15_000)
-    await late
-    await Promise.all([asked.gone, server.asked[0]!.gone])
-    await eventually(() => server.open === 0)
+    stopping.abort(new Error('withdrawn'))
+    await withdrawn
+    await clock.advance(4_999)
+    t.equal(between.open, 1)
+    await clock.advance(1)
+    await eventually(() => between.open === 0)
+    await t.rejects(readBody(watch, 1_000), { message: 'the other end does not answer' })
     await watch.end()
-    await ask()
-    t.equal(server.connections, 2)
+    between.thaw()
+    await afar.json(CALL, LIMITS, never)
+    t.strictSame(
+      server.asked.map(({ method }) => method),
+      ['GET', 'GET'],
+    )
+    t.equal(clock.waiting, 0)
   },
 )
+
+t.test('a write that is withdrawn over a link that is well costs nobody a connection', async t => {
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const watch = await client.open(CALL, 1_000, never)
+  await clock.advance(60_000)
+  const stopping = new AbortController()
+  const withdrawn = t.rejects(ask(WRITE, stopping.signal), { message: 'withdrawn' })
+  const asked = await server.request(1)
+  stopping.abort(new Error('withdrawn'))
+  await withdrawn
+  await asked.gone
+  await server.pinged()
+  await ask()
+  await clock.advance(60_000)
+  t.equal(server.connections, 1)
+  t.equal(server.open, 1)
+  await watch.end()
+})
 
 t.test('a write without an answer over a connection that is alive is cancelled alone', async t => {
   const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
@@ -313,3 +372,52 @@ t.test('a server that takes connections and says nothing', async t => {
   await ended
   await eventually(() => gone === 2)
 })
+
+/** A client whose credentials change, and its server with them, while it connects to the former one, which is silent. */
+const setUpChange = async (t: Test) => {
+  const [former, present] = [await startScripted(authority), await startScripted(authority)]
+  const between = await startLink(former.port)
+  const credentials = fixedCredentials({
+    server: `https://127.0.0.1:${between.port}`,
+    ...{ token: 'former', ca: authority.cert },
+  })
+  const client = new KubeClient(credentials, new FakeClock(), 'tester')
+  t.teardown(async () => {
+    await client.close()
+    between.close()
+    await Promise.all([former.close(), present.close()])
+  })
+  between.freeze()
+  const first = client.json(CALL, LIMITS, never)
+  first.catch(() => undefined)
+  await eventually(() => between.connections === 1)
+  const { tls } = await credentials.material()
+  const headers = { authorization: 'Bearer present' }
+  const server = new URL(present.url)
+  credentials.material = () => Promise.resolve({ server, headers, tls })
+  present.script(ok, ok)
+  await client.json(CALL, LIMITS, never)
+  return { former, present, between, client, first }
+}
+
+t.test('credentials that change while it connects do not go to the former server', async t => {
+  const { former, present, between, client, first } = await setUpChange(t)
+  former.script(ok)
+  between.thaw()
+  await first
+  client.reconnect()
+  await client.json(CALL, LIMITS, never)
+  const tokensAt = ({ asked }: typeof former) => asked.map(one => one.headers.authorization)
+  t.strictSame(tokensAt(former), ['Bearer former'])
+  t.strictSame(tokensAt(present), ['Bearer present', 'Bearer present'])
+})
+
+t.test(
+  'a client that is closed while it connects to a former server leaves nothing open',
+  async t => {
+    const { between, client, first } = await setUpChange(t)
+    await client.close()
+    await t.rejects(first, KubeUnreachableError)
+    await eventually(() => between.open === 0)
+  },
+)

@@ -3,10 +3,10 @@
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
 import type { ClientHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
-import { WithheldError } from '../../core/errors.js'
+import { TimeoutError, WithheldError } from '../../core/errors.js'
 import { headersOf, inflated, nameOf, NoAnswerError } from './open-response.js'
 import type { Caller, KubeCall, OpenResponse } from './open-response.js'
-import type { SharedConnection } from './shared-connection.js'
+import { CLOSED, type Http2Connection } from './http2-connection.js'
 
 /** Codes of RFC 9113, section 7. */
 const NO_ERROR = 0
@@ -21,13 +21,14 @@ const cancel = (stream: ClientHttp2Stream): void => {
 
 /**
  * The body of an answer. Node.js ends the stream of a connection that broke as if it were complete; its code alone, which
- * is known at its close, tells that it is not.
+ * is known at its close, tells that it is not. One that the server resets with NO_ERROR cannot be told from a complete one:
+ * a document is then no JSON, and a watch resumes where it was.
  */
 class Body extends Readable {
   readonly #stream: ClientHttp2Stream
   bytesRead = 0
 
-  constructor(stream: ClientHttp2Stream, connection: SharedConnection) {
+  constructor(stream: ClientHttp2Stream, connection: Http2Connection) {
     super()
     this.#stream = stream
     let hasEnded = false
@@ -41,7 +42,7 @@ class Body extends Readable {
     stream.on('error', (error: Error) => (trouble = error))
     stream.once('close', () => {
       if (hasEnded && stream.rstCode === NO_ERROR && !stream.aborted) this.push(null)
-      else this.destroy(trouble ?? connection.trouble ?? new Error('the connection was closed'))
+      else this.destroy(trouble ?? connection.trouble ?? new Error(CLOSED))
     })
     stream.pause()
   }
@@ -56,7 +57,7 @@ class Body extends Readable {
   }
 }
 
-const begin = (call: KubeCall, caller: Caller, connection: SharedConnection): ClientHttp2Stream => {
+const begin = (call: KubeCall, caller: Caller, connection: Http2Connection): ClientHttp2Stream => {
   const reason = call.guard?.()
   if (reason !== undefined) throw new WithheldError(nameOf(call), reason)
   const { server } = caller.material
@@ -70,7 +71,7 @@ const begin = (call: KubeCall, caller: Caller, connection: SharedConnection): Cl
     if (call.body !== undefined) stream.end(call.body.text)
     return stream
   } catch (error) {
-    throw new NoAnswerError(error as Error, true)
+    throw new NoAnswerError(error as Error, 'unprocessed')
   }
 }
 
@@ -81,26 +82,24 @@ const answered = (
   new Promise((resolve, reject) => {
     stream.once('response', resolve)
     stream.once('error', reject)
-    stream.once('close', () => reject(new Error('the connection was closed')))
+    stream.once('close', () => reject(new Error(CLOSED)))
   })
 
 /** As `openResponse`, over a connection that is open. A guard is asked right before the request is sent. */
-export const openShared = async (
+export const openOverHttp2 = async (
   call: KubeCall,
-  { connection, ...caller }: Caller & { readonly connection: SharedConnection },
+  { connection, ...caller }: Caller & { readonly connection: Http2Connection },
   signal: AbortSignal,
 ): Promise<OpenResponse> => {
   signal.throwIfAborted()
-  const begunAt = connection.now
   const stream = begin(call, caller, connection)
-  const { wasUsed } = connection
   const gone = new Promise<void>(resolve => stream.once('close', () => resolve()))
   let isAnswered = false
   const abort = (): void => {
     cancel(stream)
-    // Where nothing comes, the write may still be in this node's kernel, and would be delivered when the link is back.
-    const isStuck = call.method !== 'GET' && !isAnswered && !connection.hasHeardSince(begunAt)
-    if (isStuck) connection.reset()
+    // If the link is cut, a write may be in this node's kernel, and would be delivered when the link is back.
+    const isWrite = call.method !== 'GET'
+    if (!isAnswered && (isWrite || signal.reason instanceof TimeoutError)) connection.doubt(isWrite)
   }
   signal.addEventListener('abort', abort, { once: true })
   void gone.then(() => signal.removeEventListener('abort', abort))
@@ -109,8 +108,10 @@ export const openShared = async (
     headers = await answered(stream)
   } catch (error) {
     await gone
-    const wasStale = stream.rstCode === REFUSED_STREAM || (connection.isGone && wasUsed)
-    throw new NoAnswerError(connection.trouble ?? (error as Error), wasStale && !signal.aborted)
+    const { wasUsed, isGone, trouble } = connection
+    const fate = isGone && wasUsed && !signal.aborted ? 'perhaps unprocessed' : 'unknown'
+    const isRefused = stream.rstCode === REFUSED_STREAM
+    throw new NoAnswerError(trouble ?? (error as Error), isRefused ? 'unprocessed' : fate)
   }
   isAnswered = true
   connection.heard()

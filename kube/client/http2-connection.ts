@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  connect,
+  OutgoingHttpHeaders,
+} from 'node:http2'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../../core/clock.js'
+import { KEEPALIVE_MS } from './kept-agent.js'
+
+/** How much of one answer may be on its way, and of all together. HTTP/2's own 64 KiB would make each round trip count. */
+const ANSWER_WINDOW = 1 << 20
+const WINDOW = 4 << 20
+/** A connection over which something came within this time is alive; one that is asked must answer within this time. */
+const ALIVE_MS = 5_000
+
+export const CLOSED = 'the connection was closed'
+
+/** TLS, and the connection that it goes over. */
+export interface Sockets {
+  readonly socket: Socket
+  readonly secured: TLSSocket
+}
+
+/** One HTTP/2 connection, for many requests at a time. */
+export class Http2Connection {
+  /** Below TLS. */
+  readonly socket: Socket
+  /** `Clock.now` */
+  readonly openedAt: number
+  readonly #session: ClientHttp2Session
+  readonly #clock: Clock
+  #heardAt: number
+  /** How often something came over it. */
+  #heard = 0
+  #doubtedAt = -Infinity
+  #requests = 0
+  /** Requests that are not over. */
+  #open = 0
+  #cancelReset: (() => void) | undefined
+  /** What broke it. */
+  trouble: Error | undefined
+
+  private constructor(session: ClientHttp2Session, { socket, secured }: Sockets, clock: Clock) {
+    this.socket = socket
+    this.#clock = clock
+    this.openedAt = this.#heardAt = clock.now()
+    socket.setKeepAlive(true, KEEPALIVE_MS)
+    this.#session = session
+    const broke = (error: Error): void => void (this.trouble ??= error)
+    session.on('error', broke)
+    // Node.js tells the session nothing of a socket that broke while it was idle.
+    secured.on('error', broke)
+    session.once('close', () => this.#cancelReset?.())
+  }
+
+  /** Begin HTTP/2 over sockets that are connected. Resolves when the server has said how much it takes. */
+  static async open(origin: string, sockets: Sockets, clock: Clock): Promise<Http2Connection> {
+    // Programs that need no HTTP/2 are spared its memory.
+    const http2 = (await import('node:http2')) as { readonly connect: typeof connect }
+    if (sockets.secured.destroyed) throw new Error(CLOSED)
+    const session = http2.connect(origin, {
+      createConnection: () => sockets.secured,
+      settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
+    })
+    const connection = new Http2Connection(session, sockets, clock)
+    await new Promise<void>((resolve, reject) => {
+      session.once('remoteSettings', () => resolve())
+      session.once('close', () => reject(connection.trouble ?? new Error(CLOSED)))
+    })
+    session.setLocalWindowSize(WINDOW)
+    return connection
+  }
+
+  /** Whether it takes a request now. */
+  get isUsable(): boolean {
+    if (this.#session.closed || this.isGone || this.#heardAt < this.#doubtedAt) return false
+    // Node.js would let further ones wait, and a write would be sent later than its guard was asked.
+    const { maxConcurrentStreams = Infinity } = this.#session.remoteSettings
+    return this.#open < maxConcurrentStreams
+  }
+
+  get isGone(): boolean {
+    return this.#session.destroyed || this.socket.destroyed
+  }
+
+  /** Whether it had requests before the last one. */
+  get wasUsed(): boolean {
+    return this.#requests > 1
+  }
+
+  /** Whether nothing came over it for a while. */
+  get isSilent(): boolean {
+    return this.#clock.now() - this.#heardAt >= ALIVE_MS
+  }
+
+  /** Something came over it. */
+  heard(): void {
+    this.#heardAt = this.#clock.now()
+    this.#heard++
+  }
+
+  /**
+   * A request got no answer. If nothing else came over the connection either, the other end is asked whether it is there
+   * (a PING), and no new request is sent before something comes.
+   * @param mustAnswer the connection is reset when nothing comes within 5 s
+   */
+  doubt(mustAnswer: boolean): void {
+    if (this.isGone || (!mustAnswer && !this.isSilent)) return
+    if (this.isSilent) this.#doubtedAt = this.#clock.now()
+    this.#session.ping(error => {
+      if (error === null) this.heard()
+    })
+    if (!mustAnswer || this.#cancelReset !== undefined) return
+    const heard = this.#heard
+    this.#cancelReset = this.#clock.after(ALIVE_MS, () => {
+      this.#cancelReset = undefined
+      if (this.#heard === heard) this.#reset()
+    })
+  }
+
+  /** @throws when it takes no more requests */
+  request(headers: OutgoingHttpHeaders, hasBody: boolean): ClientHttp2Stream {
+    if (!this.isUsable) throw new Error('the connection takes no more requests')
+    this.#requests++
+    const stream = this.#session.request(headers, { endStream: !hasBody })
+    this.#open++
+    stream.once('close', () => this.#open--)
+    return stream
+  }
+
+  /** No new requests; it closes when the present ones have ended. */
+  retire(): void {
+    this.#session.close()
+  }
+
+  /** Close it now. */
+  destroy(): void {
+    this.#session.destroy()
+  }
+
+  /** Close it; the kernel drops what it has not delivered yet. */
+  #reset(): void {
+    this.trouble ??= new Error('the other end does not answer')
+    this.socket.resetAndDestroy()
+  }
+}
