@@ -56,7 +56,7 @@ export interface OpenResponse {
  * What became of a request without an answer: `unprocessed` if the server has certainly not carried it out, `perhaps
  * unprocessed` if it was sent on a kept connection that turned out to be closed.
  */
-export type Fate = 'unprocessed' | 'perhaps unprocessed' | 'unknown'
+type Fate = 'unprocessed' | 'perhaps unprocessed' | 'unknown'
 
 /** A request failed before its answer began. */
 export class NoAnswerError extends Error {
