@@ -191,6 +191,7 @@ export class Connections {
     if (session.isOver) return false
     const work = (): void => {
       if (session.send(frameOf(message), onLeft)) this.#framesOut++
+      else onLeft?.()
     }
     sends.send(() => this.#guarded(work), onLeft)
     return true

@@ -463,3 +463,22 @@ t.test('closing does not wait for an edge that does not answer', async t => {
   t.strictSame(ended('e1'), ['the bridge is leaving'])
   t.match((await dial('e1')).said, [/ECONNREFUSED/])
 })
+
+t.test('a message of a connection that ends while the cluster is asked has left, too', async t => {
+  const asked: ((isForeign: boolean) => void)[] = []
+  let isKnown = true
+  const { dial, linkOf, ended } = await openStage(t, {
+    isEdge: () => isKnown,
+    isForeign: () => new Promise<boolean>(resolve => void asked.push(resolve)),
+  })
+  const edge = await dial('e1')
+  isKnown = false
+  let left = 0
+  t.ok(linkOf('e1').send(note(1), () => left++))
+  await until(() => asked.length === 1)
+  edge.reset()
+  await until(() => ended('e1').length === 1)
+  asked[0]!(false)
+  await until(() => left === 1)
+  t.equal(left, 1)
+})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk that does not fail but never answers.
 import { execFileSync } from 'node:child_process'
-import { openSync, closeSync, constants, existsSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { RecordDisk } from '../../../bridge/run/recorder/record-disk.js'
@@ -73,6 +73,7 @@ t.test('two hung reads of one file are two', async t => {
   const folder = t.testdir()
   const fifo = join(folder, 'record-e1')
   execFileSync('mkfifo', [fifo])
+  const held = openSync(fifo, constants.O_RDWR)
   const { clock, writes, disk } = openDisk(folder)
   const texts: (string | undefined)[] = []
   for (let i = 0; i < 2; i++) void disk.read(E1).then(text => texts.push(text))
@@ -80,9 +81,10 @@ t.test('two hung reads of one file are two', async t => {
   await settle()
   await clock.advance(5_000)
   t.strictSame([texts, await waiting, writes.length], [[undefined, undefined], false, 0])
-  // Those that wait for somebody to write to it go on.
-  closeSync(openSync(fifo, constants.O_WRONLY))
   t.ok(existsSync(fifo))
+  // Those that wait for bytes get none, and one that has yet to open it finds nothing: all end, or the process would not.
+  rmSync(fifo)
+  closeSync(held)
 })
 
 t.test('an edge is sent its objects although the disk hangs', async t => {
