@@ -91,6 +91,20 @@ t.test('requests at once open one connection', async t => {
   t.equal(server.connections, 1)
 })
 
+t.test('a call right after one that was aborted while it connected', async t => {
+  const { link, server } = await setUp(t, ok)
+  const { between, afar } = await link()
+  between.freeze()
+  const stopping = new AbortController()
+  const aborted = t.rejects(afar.json(CALL, LIMITS, stopping.signal), { message: 'enough' })
+  await eventually(() => between.connections === 1)
+  stopping.abort(new Error('enough'))
+  await aborted
+  between.thaw()
+  await afar.json(CALL, LIMITS, never)
+  t.equal(server.asked.length, 1)
+})
+
 t.test('a body arrives as it was sent', async t => {
   const { server, ask } = await setUp(t, ok)
   const text = JSON.stringify({ text: 'é'.repeat(100_000) })
