@@ -78,8 +78,16 @@ export class Http2Connection {
   get isUsable(): boolean {
     if (this.#session.closed || this.isGone || this.#heardAt < this.#doubtedAt) return false
     // Node.js would let further ones wait, and a write would be sent later than its guard was asked.
-    const { maxConcurrentStreams = Infinity } = this.#session.remoteSettings
-    return this.#open < maxConcurrentStreams
+    return this.#open < this.#mostOpen
+  }
+
+  /** Whether it carries as many requests as it may. */
+  get isFull(): boolean {
+    return this.#open > 0 && this.#open >= this.#mostOpen
+  }
+
+  get #mostOpen(): number {
+    return this.#session.remoteSettings.maxConcurrentStreams ?? Infinity
   }
 
   get isGone(): boolean {

@@ -85,6 +85,20 @@ t.test('what one connection may not carry goes over another one', async t => {
   await eventually(() => server.open === 1)
 })
 
+t.test('more requests at once than one connection may carry are all sent', async t => {
+  const all = Array.from({ length: 9 }, () => ok)
+  const { server, ask } = await setUpWith(t, { maxRequests: 2 }, ...all)
+  await Promise.all(all.map(() => ask()))
+  t.equal(server.asked.length, 9)
+  await eventually(() => server.open === 1)
+})
+
+t.test('a server that takes no requests at all', async t => {
+  const { server, ask } = await setUpWith(t, { maxRequests: 0 })
+  await t.rejects(ask(), KubeUnreachableError)
+  t.equal(server.connections, 2, 'it is not asked again and again')
+})
+
 t.test('requests at once open one connection', async t => {
   const { server, ask } = await setUp(t, ok, ok, ok, ok)
   await Promise.all([ask(), ask(), ask(), ask()])
