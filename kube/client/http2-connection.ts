@@ -15,6 +15,8 @@ const ANSWER_WINDOW = 1 << 20
 const WINDOW = 4 << 20
 /** A connection over which something came within this time is alive; one that is asked must answer within this time. */
 const ALIVE_MS = 5_000
+/** Node.js would send no more than ten that are not answered, however many writes are withdrawn at once. */
+const MAX_PINGS = 1_000
 
 export const CLOSED = 'the connection was closed'
 
@@ -33,13 +35,12 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session
   readonly #clock: Clock
   #heardAt: number
-  /** How often something came over it. */
-  #heard = 0
   #doubtedAt = -Infinity
   #requests = 0
   /** Requests that are not over. */
   #open = 0
-  #cancelReset: (() => void) | undefined
+  /** For each write that was withdrawn and that may still be on its way: cancels the reset of the connection. */
+  readonly #onTheirWay = new Set<() => void>()
   /** What broke it. */
   trouble: Error | undefined
 
@@ -53,7 +54,9 @@ export class Http2Connection {
     session.on('error', broke)
     // Node.js tells the session nothing of a socket that broke while it was idle.
     secured.on('error', broke)
-    session.once('close', () => this.#cancelReset?.())
+    session.once('close', () => {
+      for (const cancel of this.#onTheirWay) cancel()
+    })
   }
 
   /** Begin HTTP/2 over sockets that are connected. Resolves when the server has said how much it takes. */
@@ -64,6 +67,7 @@ export class Http2Connection {
     const session = http2.connect(origin, {
       createConnection: () => sockets.secured,
       settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
+      maxOutstandingPings: MAX_PINGS,
     })
     const connection = new Http2Connection(session, sockets, clock)
     await new Promise<void>((resolve, reject) => {
@@ -107,25 +111,38 @@ export class Http2Connection {
   /** Something came over it. */
   heard(): void {
     this.#heardAt = this.#clock.now()
-    this.#heard++
   }
 
   /**
    * A request got no answer. If nothing else came over the connection either, the other end is asked whether it is there
    * (a PING), and no new request is sent before something comes.
-   * @param mustAnswer the connection is reset when nothing comes within 5 s
    */
-  doubt(mustAnswer: boolean): void {
-    if (this.isGone || (!mustAnswer && !this.isSilent)) return
+  doubt(): void {
+    if (this.isGone || !this.isSilent) return
+    this.#doubtedAt = this.#clock.now()
+    this.#ask()
+  }
+
+  /**
+   * A write was withdrawn. The connection is reset unless the other end says within 5 s that it has got all that was sent
+   * so far. Anything else that comes is no proof: perhaps only the way there is cut.
+   */
+  withdrawn(): void {
+    if (this.isGone) return
     if (this.isSilent) this.#doubtedAt = this.#clock.now()
-    this.#session.ping(error => {
-      if (error === null) this.heard()
+    const cancel = this.#clock.after(ALIVE_MS, () => this.#reset())
+    this.#onTheirWay.add(cancel)
+    this.#ask(() => {
+      this.#onTheirWay.delete(cancel)
+      cancel()
     })
-    if (!mustAnswer || this.#cancelReset !== undefined) return
-    const heard = this.#heard
-    this.#cancelReset = this.#clock.after(ALIVE_MS, () => {
-      this.#cancelReset = undefined
-      if (this.#heard === heard) this.#reset()
+  }
+
+  #ask(answered: () => void = () => undefined): void {
+    this.#session.ping(error => {
+      if (error !== null) return
+      this.heard()
+      answered()
     })
   }
 

@@ -101,7 +101,7 @@ export class Http2Connector {
 
   /** Another connection to the server seems to be dead: perhaps this one is, too. */
   doubt(): void {
-    if (this.#isOld) this.#current?.doubt(false)
+    if (this.#isOld) this.#current?.doubt()
   }
 
   /** The next call goes over a new connection, unless this one is new. */

@@ -98,8 +98,9 @@ export const openOverHttp2 = async (
   const abort = (): void => {
     cancel(stream)
     // If the link is cut, a write may be in this node's kernel, and would be delivered when the link is back.
-    const isWrite = call.method !== 'GET'
-    if (!isAnswered && (isWrite || signal.reason instanceof TimeoutError)) connection.doubt(isWrite)
+    if (isAnswered) return
+    if (call.method !== 'GET') connection.withdrawn()
+    else if (signal.reason instanceof TimeoutError) connection.doubt()
   }
   signal.addEventListener('abort', abort, { once: true })
   void gone.then(() => signal.removeEventListener('abort', abort))

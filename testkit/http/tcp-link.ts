@@ -7,8 +7,10 @@ export interface TcpLink {
   /** Connections so far, and those that are open now. */
   readonly connections: number
   readonly open: number
-  /** From now on nothing passes, in either direction. New connections are accepted all the same. */
-  freeze(): void
+  /** How many connections the client has reset. */
+  readonly resets: number
+  /** From now on nothing passes to the server, nor back unless it is said so. New connections are accepted all the same. */
+  freeze(ways?: 'both' | 'there'): void
   /** What was held back goes on its way, and all that follows. */
   thaw(): void
   close(): void
@@ -18,14 +20,17 @@ export interface TcpLink {
 export const startLink = async (target: number): Promise<TcpLink> => {
   const sockets = new Set<Socket>()
   const held: (() => void)[] = []
-  let isFrozen = false
+  let frozen: 'neither' | 'both' | 'there' = 'neither'
   let connections = 0
-  const pass = (from: Socket, to: Socket): void => {
+  let resets = 0
+  const pass = (way: 'there' | 'back', from: Socket, to: Socket): void => {
     sockets.add(from)
-    from.on('error', () => undefined)
+    from.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (way === 'there' && code === 'ECONNRESET') resets++
+    })
     from.on('data', bytes => {
       const go = (): void => void to.write(bytes)
-      if (isFrozen) held.push(go)
+      if (frozen === 'both' || frozen === way) held.push(go)
       else go()
     })
     from.on('close', () => {
@@ -36,8 +41,8 @@ export const startLink = async (target: number): Promise<TcpLink> => {
   const server = net.createServer(here => {
     connections++
     const there = net.connect(target, '127.0.0.1')
-    pass(here, there)
-    pass(there, here)
+    pass('there', here, there)
+    pass('back', there, here)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -48,11 +53,14 @@ export const startLink = async (target: number): Promise<TcpLink> => {
     get open() {
       return sockets.size / 2
     },
-    freeze: () => {
-      isFrozen = true
+    get resets() {
+      return resets
+    },
+    freeze: (ways = 'both') => {
+      frozen = ways
     },
     thaw: () => {
-      isFrozen = false
+      frozen = 'neither'
       for (const go of held.splice(0)) go()
     },
     close: () => {

@@ -312,6 +312,62 @@ t.test('a write that is withdrawn over a link that is well costs nobody a connec
   await watch.end()
 })
 
+/** Send a write over a link that is cut, and withdraw it. */
+const withdrawWrite = async (t: Test, client: KubeClient, clock: FakeClock): Promise<void> => {
+  const stopping = new AbortController()
+  const call = client.json(WRITE, LIMITS, stopping.signal)
+  const withdrawn = t.rejects(call, { message: 'withdrawn' })
+  await clock.advance(1_000)
+  stopping.abort(new Error('withdrawn'))
+  await withdrawn
+}
+
+t.test('a write that is withdrawn soon after one that had arrived', async t => {
+  const { server, clock, link } = await setUp(t, hang, ok)
+  const { between, afar } = await link()
+  const stopping = new AbortController()
+  const first = t.rejects(afar.json(WRITE, LIMITS, stopping.signal), { message: 'enough' })
+  await server.request(0)
+  stopping.abort(new Error('enough'))
+  await first
+  await afar.json(CALL, LIMITS, never)
+  between.freeze()
+  await withdrawWrite(t, afar, clock)
+  await clock.advance(5_000)
+  await eventually(() => between.resets === 1)
+})
+
+t.test('a write that is withdrawn while only the way to the server is cut', async t => {
+  const { server, clock, link } = await setUp(t, stream)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  watch.body.on('error', () => undefined).resume()
+  between.freeze('there')
+  await withdrawWrite(t, afar, clock)
+  const { bytesRead } = watch.received
+  server.asked[0]!.line('{"an":"event"}')
+  await eventually(() => watch.received.bytesRead > bytesRead)
+  await clock.advance(5_000)
+  await eventually(() => between.resets === 1)
+  await watch.end()
+})
+
+t.test('any number of writes that are withdrawn at once over a link that is well', async t => {
+  const writes = Array.from({ length: 30 }, () => hang)
+  const { server, client, clock, ask } = await setUp(t, ok, ...writes, ok)
+  await ask()
+  const stopping = new AbortController()
+  const all = Promise.allSettled(writes.map(() => ask(WRITE, stopping.signal)))
+  await server.request(writes.length)
+  stopping.abort(new Error('enough'))
+  await all
+  await ask()
+  await clock.advance(60_000)
+  t.equal(server.open, 1)
+  t.equal(clock.waiting, 0)
+  await client.close()
+})
+
 t.test('a write without an answer over a connection that is alive is cancelled alone', async t => {
   const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
   const watch = await client.open(CALL, 1_000, never)
