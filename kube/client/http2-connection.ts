@@ -129,6 +129,11 @@ export class Http2Connection {
    */
   withdrawn(): void {
     if (this.isGone) return
+    // It would be closed in order after this one, and the kernel would go on delivering what was sent.
+    if (this.#session.closed && this.#open === 1) {
+      this.#reset()
+      return
+    }
     if (this.isSilent) this.#doubtedAt = this.#clock.now()
     const cancel = this.#clock.after(ALIVE_MS, () => this.#reset())
     this.#onTheirWay.add(cancel)
@@ -161,9 +166,10 @@ export class Http2Connection {
     this.#session.close()
   }
 
-  /** Close it now. */
+  /** Close it now; a write that was withdrawn and that is not delivered yet never will be. */
   destroy(): void {
-    this.#session.destroy()
+    if (this.#onTheirWay.size > 0) this.#reset()
+    else this.#session.destroy()
   }
 
   /** Close it; the kernel drops what it has not delivered yet. */

@@ -96,11 +96,11 @@ export const openOverHttp2 = async (
   const gone = new Promise<void>(resolve => stream.once('close', () => resolve()))
   let isAnswered = false
   const abort = (): void => {
-    cancel(stream)
     // If the link is cut, a write may be in this node's kernel, and would be delivered when the link is back.
-    if (isAnswered) return
-    if (call.method !== 'GET') connection.withdrawn()
-    else if (signal.reason instanceof TimeoutError) connection.doubt()
+    if (!isAnswered && call.method !== 'GET') connection.withdrawn()
+    else if (!isAnswered && signal.reason instanceof TimeoutError) connection.doubt()
+    // Last, since a connection that is retired closes with its last request.
+    cancel(stream)
   }
   signal.addEventListener('abort', abort, { once: true })
   void gone.then(() => signal.removeEventListener('abort', abort))

@@ -7,8 +7,6 @@ export interface TcpLink {
   /** Connections so far, and those that are open now. */
   readonly connections: number
   readonly open: number
-  /** How many connections the client has reset. */
-  readonly resets: number
   /** From now on nothing passes to the server, nor back unless it is said so. New connections are accepted all the same. */
   freeze(ways?: 'both' | 'there'): void
   /** What was held back goes on its way, and all that follows. */
@@ -22,12 +20,9 @@ export const startLink = async (target: number): Promise<TcpLink> => {
   const held: (() => void)[] = []
   let frozen: 'neither' | 'both' | 'there' = 'neither'
   let connections = 0
-  let resets = 0
   const pass = (way: 'there' | 'back', from: Socket, to: Socket): void => {
     sockets.add(from)
-    from.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (way === 'there' && code === 'ECONNRESET') resets++
-    })
+    from.on('error', () => undefined)
     from.on('data', bytes => {
       const go = (): void => void to.write(bytes)
       if (frozen === 'both' || frozen === way) held.push(go)
@@ -52,9 +47,6 @@ export const startLink = async (target: number): Promise<TcpLink> => {
     },
     get open() {
       return sockets.size / 2
-    },
-    get resets() {
-      return resets
     },
     freeze: (ways = 'both') => {
       frozen = ways

@@ -334,7 +334,7 @@ t.test('a write that is withdrawn soon after one that had arrived', async t => {
   between.freeze()
   await withdrawWrite(t, afar, clock)
   await clock.advance(5_000)
-  await eventually(() => between.resets === 1)
+  await eventually(() => between.open === 0)
 })
 
 t.test('a write that is withdrawn while only the way to the server is cut', async t => {
@@ -348,8 +348,42 @@ t.test('a write that is withdrawn while only the way to the server is cut', asyn
   server.asked[0]!.line('{"an":"event"}')
   await eventually(() => watch.received.bytesRead > bytesRead)
   await clock.advance(5_000)
-  await eventually(() => between.resets === 1)
+  await eventually(() => between.open === 0)
   await watch.end()
+})
+
+/** A client with a connection that nobody uses, over a link that is cut; and how often it resets that. */
+const setUpCut = async (t: Test) => {
+  const { clock, link } = await setUp(t, stream)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  const { socket } = watch
+  await watch.end()
+  const resets = t.capture(socket, 'resetAndDestroy', () => socket.destroy())
+  between.freeze()
+  return { client: afar, clock, resets }
+}
+
+t.test('a write that is withdrawn when its connection takes no other requests', async t => {
+  const { client, clock, resets } = await setUpCut(t)
+  await clock.advance(30_000)
+  const stopping = new AbortController()
+  const withdrawn = t.rejects(client.json(WRITE, LIMITS, stopping.signal), { message: 'withdrawn' })
+  await clock.advance(1_000)
+  client.reconnect()
+  stopping.abort(new Error('withdrawn'))
+  await withdrawn
+  t.equal(resets().length, 1)
+  t.equal(clock.waiting, 0)
+})
+
+t.test('a client that is closed leaves no write behind that may still be delivered', async t => {
+  const { client, clock, resets } = await setUpCut(t)
+  const unanswered = t.rejects(client.json(WRITE, LIMITS, never), KubeUnreachableError)
+  await clock.advance(1_000)
+  await client.close()
+  await unanswered
+  t.equal(resets().length, 1)
 })
 
 t.test('any number of writes that are withdrawn at once over a link that is well', async t => {
