@@ -39,8 +39,8 @@ export class Http2Connection {
   #requests = 0
   /** Requests that are not over. */
   #open = 0
-  /** For each write that was withdrawn and that may still be on its way: cancels the reset of the connection. */
-  readonly #onTheirWay = new Set<() => void>()
+  /** For each PING that must be answered: cancels the reset of the connection. */
+  readonly #pending = new Set<() => void>()
   /** What broke it. */
   trouble: Error | undefined
 
@@ -55,7 +55,7 @@ export class Http2Connection {
     // Node.js tells the session nothing of a socket that broke while it was idle.
     secured.on('error', broke)
     session.once('close', () => {
-      for (const cancel of this.#onTheirWay) cancel()
+      for (const cancel of this.#pending) cancel()
     })
   }
 
@@ -123,10 +123,7 @@ export class Http2Connection {
     this.#ask()
   }
 
-  /**
-   * A write was withdrawn. The connection is reset unless the other end says within 5 s that it has got all that was sent
-   * so far. Anything else that comes is no proof: perhaps only the way there is cut.
-   */
+  /** A write was withdrawn, and may still be on its way. */
   withdrawn(): void {
     if (this.isGone) return
     // It would be closed in order after this one, and the kernel would go on delivering what was sent.
@@ -135,10 +132,28 @@ export class Http2Connection {
       return
     }
     if (this.isSilent) this.#doubtedAt = this.#clock.now()
-    const cancel = this.#clock.after(ALIVE_MS, () => this.#reset())
-    this.#onTheirWay.add(cancel)
+    this.mustAnswer(ALIVE_MS)
+  }
+
+  /**
+   * The connection is reset unless the other end says that it has got all that was sent so far (to a PING). Whatever else
+   * comes only delays that: an answer may wait behind a large one, but perhaps only the way there is cut.
+   */
+  mustAnswer(withinMs: number): void {
+    if (this.isGone) return
+    let cancelLook: () => void
+    const cancel = (): void => cancelLook()
+    const look = (leftMs: number): void => {
+      cancelLook = this.#clock.after(leftMs, () => {
+        const more = this.#heardAt + withinMs - this.#clock.now()
+        if (more > 0) look(more)
+        else this.#reset()
+      })
+    }
+    look(withinMs)
+    this.#pending.add(cancel)
     this.#ask(() => {
-      this.#onTheirWay.delete(cancel)
+      this.#pending.delete(cancel)
       cancel()
     })
   }
@@ -168,7 +183,7 @@ export class Http2Connection {
 
   /** Close it now; a write that was withdrawn and that is not delivered yet never will be. */
   destroy(): void {
-    if (this.#onTheirWay.size > 0) this.#reset()
+    if (this.#pending.size > 0) this.#reset()
     else this.#session.destroy()
   }
 

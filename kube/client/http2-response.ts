@@ -122,6 +122,7 @@ export const openOverHttp2 = async (
   const status = headers[':status'] ?? 0
   return {
     ...{ status, phrase: STATUS_CODES[status] ?? '', headers },
+    mustAnswer: withinMs => connection.mustAnswer(withinMs),
     ...{ socket: connection.socket, received: body, body: inflated(body, headers) },
     destroy: error => void body.destroy(error),
     end: () => {

@@ -11,12 +11,15 @@ export interface TcpLink {
   freeze(ways?: 'both' | 'there'): void
   /** What was held back goes on its way, and all that follows. */
   thaw(): void
+  /** The connections that are open now are dead: what goes over them is lost. New ones are well. */
+  lose(): void
   close(): void
 }
 
 /** A link on loopback to a port on loopback. */
 export const startLink = async (target: number): Promise<TcpLink> => {
   const sockets = new Set<Socket>()
+  const dead = new WeakSet<Socket>()
   const held: (() => void)[] = []
   let frozen: 'neither' | 'both' | 'there' = 'neither'
   let connections = 0
@@ -24,6 +27,7 @@ export const startLink = async (target: number): Promise<TcpLink> => {
     sockets.add(from)
     from.on('error', () => undefined)
     from.on('data', bytes => {
+      if (dead.has(from)) return
       const go = (): void => void to.write(bytes)
       if (frozen === 'both' || frozen === way) held.push(go)
       else go()
@@ -54,6 +58,9 @@ export const startLink = async (target: number): Promise<TcpLink> => {
     thaw: () => {
       frozen = 'neither'
       for (const go of held.splice(0)) go()
+    },
+    lose: () => {
+      for (const socket of sockets) dead.add(socket)
     },
     close: () => {
       for (const socket of sockets) socket.destroy()

@@ -202,7 +202,7 @@ t.test(
 )
 
 t.test('a call without an answer over a link that is well: the server was slow', async t => {
-  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok, ok)
   const watch = await client.open(CALL, 1_000, never)
   const late = t.rejects(ask(), KubeUnreachableError)
   const asked = await server.request(1)
@@ -212,7 +212,30 @@ t.test('a call without an answer over a link that is well: the server was slow',
   // The answer to the PING comes before that of what is asked after it.
   await server.pinged()
   await ask()
+  await ask()
+  await clock.advance(60_000)
   t.equal(server.connections, 1)
+  t.equal(server.open, 1)
+  await watch.end()
+})
+
+t.test('a watch over a dead connection breaks soon after the server answers elsewhere', async t => {
+  const { clock, link } = await setUp(t, stream, ok)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  const broken = t.rejects(readBody(watch, 1_000), { message: 'the other end does not answer' })
+  await clock.advance(10_000)
+  between.lose()
+  const late = t.rejects(afar.json(CALL, LIMITS, never), KubeUnreachableError)
+  await clock.advance(3_600_000)
+  await late
+  t.equal(between.open, 1, 'while nobody answers, the link may be cut')
+  await afar.json(CALL, LIMITS, never)
+  await clock.advance(10_999)
+  t.equal(between.open, 2)
+  await clock.advance(1)
+  await eventually(() => between.open === 1)
+  await broken
   await watch.end()
 })
 
@@ -344,10 +367,13 @@ t.test('a write that is withdrawn while only the way to the server is cut', asyn
   watch.body.on('error', () => undefined).resume()
   between.freeze('there')
   await withdrawWrite(t, afar, clock)
+  await clock.advance(4_000)
   const { bytesRead } = watch.received
   server.asked[0]!.line('{"an":"event"}')
   await eventually(() => watch.received.bytesRead > bytesRead)
-  await clock.advance(5_000)
+  await clock.advance(4_999)
+  t.equal(between.open, 1, 'the answer to the PING may wait behind others')
+  await clock.advance(1)
   await eventually(() => between.open === 0)
   await watch.end()
 })
