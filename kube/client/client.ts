@@ -116,7 +116,7 @@ export class KubeClient {
     try {
       const answer = await this.#accepted(call, lifetime.signal)
       lifetime.clearDeadline()
-      const ended = this.#halfOpen.opened(answer.socket)
+      const ended = this.#halfOpen.opened(answer)
       const end = (): void => {
         ended()
         lifetime.end()

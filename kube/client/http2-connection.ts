@@ -15,6 +15,8 @@ const ANSWER_WINDOW = 1 << 20
 const WINDOW = 4 << 20
 /** A connection over which something came within this time is alive; one that is asked must answer within this time. */
 const ALIVE_MS = 5_000
+/** Node.js would send no more than ten that are not answered, however many writes are withdrawn at once. */
+const MAX_PINGS = 1_000
 
 export const CLOSED = 'the connection was closed'
 
@@ -33,13 +35,12 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session
   readonly #clock: Clock
   #heardAt: number
-  /** How often something came over it. */
-  #heard = 0
   #doubtedAt = -Infinity
   #requests = 0
   /** Requests that are not over. */
   #open = 0
-  #cancelReset: (() => void) | undefined
+  /** For each PING that must be answered: cancels the reset of the connection. */
+  readonly #pending = new Set<() => void>()
   /** What broke it. */
   trouble: Error | undefined
 
@@ -53,7 +54,9 @@ export class Http2Connection {
     session.on('error', broke)
     // Node.js tells the session nothing of a socket that broke while it was idle.
     secured.on('error', broke)
-    session.once('close', () => this.#cancelReset?.())
+    session.once('close', () => {
+      for (const cancel of this.#pending) cancel()
+    })
   }
 
   /** Begin HTTP/2 over sockets that are connected. Resolves when the server has said how much it takes. */
@@ -64,6 +67,7 @@ export class Http2Connection {
     const session = http2.connect(origin, {
       createConnection: () => sockets.secured,
       settings: { enablePush: false, initialWindowSize: ANSWER_WINDOW },
+      maxOutstandingPings: MAX_PINGS,
     })
     const connection = new Http2Connection(session, sockets, clock)
     await new Promise<void>((resolve, reject) => {
@@ -78,8 +82,16 @@ export class Http2Connection {
   get isUsable(): boolean {
     if (this.#session.closed || this.isGone || this.#heardAt < this.#doubtedAt) return false
     // Node.js would let further ones wait, and a write would be sent later than its guard was asked.
-    const { maxConcurrentStreams = Infinity } = this.#session.remoteSettings
-    return this.#open < maxConcurrentStreams
+    return this.#open < this.#mostOpen
+  }
+
+  /** Whether it carries as many requests as it may. */
+  get isFull(): boolean {
+    return this.#open > 0 && this.#open >= this.#mostOpen
+  }
+
+  get #mostOpen(): number {
+    return this.#session.remoteSettings.maxConcurrentStreams ?? Infinity
   }
 
   get isGone(): boolean {
@@ -99,25 +111,58 @@ export class Http2Connection {
   /** Something came over it. */
   heard(): void {
     this.#heardAt = this.#clock.now()
-    this.#heard++
   }
 
   /**
    * A request got no answer. If nothing else came over the connection either, the other end is asked whether it is there
    * (a PING), and no new request is sent before something comes.
-   * @param mustAnswer the connection is reset when nothing comes within 5 s
    */
-  doubt(mustAnswer: boolean): void {
-    if (this.isGone || (!mustAnswer && !this.isSilent)) return
+  doubt(): void {
+    if (this.isGone || !this.isSilent) return
+    this.#doubtedAt = this.#clock.now()
+    this.#ask()
+  }
+
+  /** A write was withdrawn, and may still be on its way. */
+  withdrawn(): void {
+    if (this.isGone) return
+    // It would be closed in order after this one, and the kernel would go on delivering what was sent.
+    if (this.#session.closed && this.#open === 1) {
+      this.#reset()
+      return
+    }
     if (this.isSilent) this.#doubtedAt = this.#clock.now()
-    this.#session.ping(error => {
-      if (error === null) this.heard()
+    this.mustAnswer(ALIVE_MS)
+  }
+
+  /**
+   * The connection is reset unless the other end says that it has got all that was sent so far (to a PING). Whatever else
+   * comes only delays that: an answer may wait behind a large one, but perhaps only the way there is cut.
+   */
+  mustAnswer(withinMs: number): void {
+    if (this.isGone) return
+    let cancelLook: () => void
+    const cancel = (): void => cancelLook()
+    const look = (leftMs: number): void => {
+      cancelLook = this.#clock.after(leftMs, () => {
+        const more = this.#heardAt + withinMs - this.#clock.now()
+        if (more > 0) look(more)
+        else this.#reset()
+      })
+    }
+    look(withinMs)
+    this.#pending.add(cancel)
+    this.#ask(() => {
+      this.#pending.delete(cancel)
+      cancel()
     })
-    if (!mustAnswer || this.#cancelReset !== undefined) return
-    const heard = this.#heard
-    this.#cancelReset = this.#clock.after(ALIVE_MS, () => {
-      this.#cancelReset = undefined
-      if (this.#heard === heard) this.#reset()
+  }
+
+  #ask(answered: () => void = () => undefined): void {
+    this.#session.ping(error => {
+      if (error !== null) return
+      this.heard()
+      answered()
     })
   }
 
@@ -136,9 +181,10 @@ export class Http2Connection {
     this.#session.close()
   }
 
-  /** Close it now. */
+  /** Close it now; a write that was withdrawn and that is not delivered yet never will be. */
   destroy(): void {
-    this.#session.destroy()
+    if (this.#pending.size > 0) this.#reset()
+    else this.#session.destroy()
   }
 
   /** Close it; the kernel drops what it has not delivered yet. */

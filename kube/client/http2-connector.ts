@@ -87,7 +87,7 @@ export class Http2Connector {
       return await orAborted(opening.ready, signal)
     } finally {
       opening.waiting--
-      if (opening.waiting === 0 && !opening.isOver) opening.socket.destroy()
+      if (opening.waiting === 0 && !opening.isOver) this.#giveUp(opening)
     }
   }
 
@@ -101,7 +101,7 @@ export class Http2Connector {
 
   /** Another connection to the server seems to be dead: perhaps this one is, too. */
   doubt(): void {
-    if (this.#isOld) this.#current?.doubt(false)
+    if (this.#isOld) this.#current?.doubt()
   }
 
   /** The next call goes over a new connection, unless this one is new. */
@@ -135,6 +135,12 @@ export class Http2Connector {
   #retire(): void {
     this.#current?.retire()
     this.#current = undefined
+  }
+
+  /** Nobody waits for it any more; the next call opens another one. */
+  #giveUp(opening: Opening): void {
+    opening.socket.destroy()
+    if (this.#opening === opening) this.#opening = undefined
   }
 
   #open(material: Material): Opening {

@@ -96,10 +96,11 @@ export const openOverHttp2 = async (
   const gone = new Promise<void>(resolve => stream.once('close', () => resolve()))
   let isAnswered = false
   const abort = (): void => {
-    cancel(stream)
     // If the link is cut, a write may be in this node's kernel, and would be delivered when the link is back.
-    const isWrite = call.method !== 'GET'
-    if (!isAnswered && (isWrite || signal.reason instanceof TimeoutError)) connection.doubt(isWrite)
+    if (!isAnswered && call.method !== 'GET') connection.withdrawn()
+    else if (!isAnswered && signal.reason instanceof TimeoutError) connection.doubt()
+    // Last, since a connection that is retired closes with its last request.
+    cancel(stream)
   }
   signal.addEventListener('abort', abort, { once: true })
   void gone.then(() => signal.removeEventListener('abort', abort))
@@ -121,6 +122,7 @@ export const openOverHttp2 = async (
   const status = headers[':status'] ?? 0
   return {
     ...{ status, phrase: STATUS_CODES[status] ?? '', headers },
+    mustAnswer: withinMs => connection.mustAnswer(withinMs),
     ...{ socket: connection.socket, received: body, body: inflated(body, headers) },
     destroy: error => void body.destroy(error),
     end: () => {

@@ -42,6 +42,8 @@ export interface OpenResponse {
   readonly headers: IncomingHttpHeaders
   /** The connection, which may carry others, too. */
   readonly socket: Socket
+  /** HTTP/2: the connection is reset unless the other end answers within this time. */
+  readonly mustAnswer?: (withinMs: number) => void
   /** Grows with each byte of this response that arrives; a decompressor may hold bytes back for long. */
   readonly received: { readonly bytesRead: number }
   /** The body, decompressed where the server compressed it. */

@@ -115,8 +115,10 @@ export class RequestSender {
   async #opened(call: KubeCall, material: Material, signal: AbortSignal): Promise<OpenResponse> {
     const caller = { material, userAgent: this.#options.userAgent }
     // After an anonymous request, apiservers close a connection that others use. A sign of life waits for nobody anyhow.
-    const connection =
-      call.isAnonymous === true ? undefined : await this.#http2?.get(material, signal)
+    const http2 = call.isAnonymous === true ? undefined : this.#http2
+    let connection = await http2?.get(material, signal)
+    // Others that waited for the same one may have used it up. Each turn, one of them at least gets its request through.
+    while (connection?.isFull === true) connection = await http2!.get(material, signal)
     const answer = await (connection === undefined
       ? openResponse(call, { ...caller, agent: this.#agentFor(call, material) }, signal)
       : openOverHttp2(call, { ...caller, connection }, signal))

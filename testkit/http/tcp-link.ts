@@ -7,25 +7,29 @@ export interface TcpLink {
   /** Connections so far, and those that are open now. */
   readonly connections: number
   readonly open: number
-  /** From now on nothing passes, in either direction. New connections are accepted all the same. */
-  freeze(): void
+  /** From now on nothing passes to the server, nor back unless it is said so. New connections are accepted all the same. */
+  freeze(ways?: 'both' | 'there'): void
   /** What was held back goes on its way, and all that follows. */
   thaw(): void
+  /** The connections that are open now are dead: what goes over them is lost. New ones are well. */
+  lose(): void
   close(): void
 }
 
 /** A link on loopback to a port on loopback. */
 export const startLink = async (target: number): Promise<TcpLink> => {
   const sockets = new Set<Socket>()
+  const dead = new WeakSet<Socket>()
   const held: (() => void)[] = []
-  let isFrozen = false
+  let frozen: 'neither' | 'both' | 'there' = 'neither'
   let connections = 0
-  const pass = (from: Socket, to: Socket): void => {
+  const pass = (way: 'there' | 'back', from: Socket, to: Socket): void => {
     sockets.add(from)
     from.on('error', () => undefined)
     from.on('data', bytes => {
+      if (dead.has(from)) return
       const go = (): void => void to.write(bytes)
-      if (isFrozen) held.push(go)
+      if (frozen === 'both' || frozen === way) held.push(go)
       else go()
     })
     from.on('close', () => {
@@ -36,8 +40,8 @@ export const startLink = async (target: number): Promise<TcpLink> => {
   const server = net.createServer(here => {
     connections++
     const there = net.connect(target, '127.0.0.1')
-    pass(here, there)
-    pass(there, here)
+    pass('there', here, there)
+    pass('back', there, here)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -48,12 +52,15 @@ export const startLink = async (target: number): Promise<TcpLink> => {
     get open() {
       return sockets.size / 2
     },
-    freeze: () => {
-      isFrozen = true
+    freeze: (ways = 'both') => {
+      frozen = ways
     },
     thaw: () => {
-      isFrozen = false
+      frozen = 'neither'
       for (const go of held.splice(0)) go()
+    },
+    lose: () => {
+      for (const socket of sockets) dead.add(socket)
     },
     close: () => {
       for (const socket of sockets) socket.destroy()

@@ -85,10 +85,38 @@ t.test('what one connection may not carry goes over another one', async t => {
   await eventually(() => server.open === 1)
 })
 
+t.test('more requests at once than one connection may carry are all sent', async t => {
+  const all = Array.from({ length: 9 }, () => ok)
+  const { server, ask } = await setUpWith(t, { maxRequests: 2 }, ...all)
+  await Promise.all(all.map(() => ask()))
+  t.equal(server.asked.length, 9)
+  await eventually(() => server.open === 1)
+})
+
+t.test('a server that takes no requests at all', async t => {
+  const { server, ask } = await setUpWith(t, { maxRequests: 0 })
+  await t.rejects(ask(), KubeUnreachableError)
+  t.equal(server.connections, 2, 'it is not asked again and again')
+})
+
 t.test('requests at once open one connection', async t => {
   const { server, ask } = await setUp(t, ok, ok, ok, ok)
   await Promise.all([ask(), ask(), ask(), ask()])
   t.equal(server.connections, 1)
+})
+
+t.test('a call right after one that was aborted while it connected', async t => {
+  const { link, server } = await setUp(t, ok)
+  const { between, afar } = await link()
+  between.freeze()
+  const stopping = new AbortController()
+  const aborted = t.rejects(afar.json(CALL, LIMITS, stopping.signal), { message: 'enough' })
+  await eventually(() => between.connections === 1)
+  stopping.abort(new Error('enough'))
+  await aborted
+  between.thaw()
+  await afar.json(CALL, LIMITS, never)
+  t.equal(server.asked.length, 1)
 })
 
 t.test('a body arrives as it was sent', async t => {
@@ -174,7 +202,7 @@ t.test(
 )
 
 t.test('a call without an answer over a link that is well: the server was slow', async t => {
-  const { server, client, clock, ask } = await setUp(t, stream, hang, ok)
+  const { server, client, clock, ask } = await setUp(t, stream, hang, ok, ok)
   const watch = await client.open(CALL, 1_000, never)
   const late = t.rejects(ask(), KubeUnreachableError)
   const asked = await server.request(1)
@@ -184,7 +212,30 @@ t.test('a call without an answer over a link that is well: the server was slow',
   // The answer to the PING comes before that of what is asked after it.
   await server.pinged()
   await ask()
+  await ask()
+  await clock.advance(60_000)
   t.equal(server.connections, 1)
+  t.equal(server.open, 1)
+  await watch.end()
+})
+
+t.test('a watch over a dead connection breaks soon after the server answers elsewhere', async t => {
+  const { clock, link } = await setUp(t, stream, ok)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  const broken = t.rejects(readBody(watch, 1_000), { message: 'the other end does not answer' })
+  await clock.advance(10_000)
+  between.lose()
+  const late = t.rejects(afar.json(CALL, LIMITS, never), KubeUnreachableError)
+  await clock.advance(3_600_000)
+  await late
+  t.equal(between.open, 1, 'while nobody answers, the link may be cut')
+  await afar.json(CALL, LIMITS, never)
+  await clock.advance(10_999)
+  t.equal(between.open, 2)
+  await clock.advance(1)
+  await eventually(() => between.open === 1)
+  await broken
   await watch.end()
 })
 
@@ -282,6 +333,99 @@ t.test('a write that is withdrawn over a link that is well costs nobody a connec
   t.equal(server.connections, 1)
   t.equal(server.open, 1)
   await watch.end()
+})
+
+/** Send a write over a link that is cut, and withdraw it. */
+const withdrawWrite = async (t: Test, client: KubeClient, clock: FakeClock): Promise<void> => {
+  const stopping = new AbortController()
+  const call = client.json(WRITE, LIMITS, stopping.signal)
+  const withdrawn = t.rejects(call, { message: 'withdrawn' })
+  await clock.advance(1_000)
+  stopping.abort(new Error('withdrawn'))
+  await withdrawn
+}
+
+t.test('a write that is withdrawn soon after one that had arrived', async t => {
+  const { server, clock, link } = await setUp(t, hang, ok)
+  const { between, afar } = await link()
+  const stopping = new AbortController()
+  const first = t.rejects(afar.json(WRITE, LIMITS, stopping.signal), { message: 'enough' })
+  await server.request(0)
+  stopping.abort(new Error('enough'))
+  await first
+  await afar.json(CALL, LIMITS, never)
+  between.freeze()
+  await withdrawWrite(t, afar, clock)
+  await clock.advance(5_000)
+  await eventually(() => between.open === 0)
+})
+
+t.test('a write that is withdrawn while only the way to the server is cut', async t => {
+  const { server, clock, link } = await setUp(t, stream)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  watch.body.on('error', () => undefined).resume()
+  between.freeze('there')
+  await withdrawWrite(t, afar, clock)
+  await clock.advance(4_000)
+  const { bytesRead } = watch.received
+  server.asked[0]!.line('{"an":"event"}')
+  await eventually(() => watch.received.bytesRead > bytesRead)
+  await clock.advance(4_999)
+  t.equal(between.open, 1, 'the answer to the PING may wait behind others')
+  await clock.advance(1)
+  await eventually(() => between.open === 0)
+  await watch.end()
+})
+
+/** A client with a connection that nobody uses, over a link that is cut; and how often it resets that. */
+const setUpCut = async (t: Test) => {
+  const { clock, link } = await setUp(t, stream)
+  const { between, afar } = await link()
+  const watch = await afar.open(CALL, 1_000, never)
+  const { socket } = watch
+  await watch.end()
+  const resets = t.capture(socket, 'resetAndDestroy', () => socket.destroy())
+  between.freeze()
+  return { client: afar, clock, resets }
+}
+
+t.test('a write that is withdrawn when its connection takes no other requests', async t => {
+  const { client, clock, resets } = await setUpCut(t)
+  await clock.advance(30_000)
+  const stopping = new AbortController()
+  const withdrawn = t.rejects(client.json(WRITE, LIMITS, stopping.signal), { message: 'withdrawn' })
+  await clock.advance(1_000)
+  client.reconnect()
+  stopping.abort(new Error('withdrawn'))
+  await withdrawn
+  t.equal(resets().length, 1)
+  t.equal(clock.waiting, 0)
+})
+
+t.test('a client that is closed leaves no write behind that may still be delivered', async t => {
+  const { client, clock, resets } = await setUpCut(t)
+  const unanswered = t.rejects(client.json(WRITE, LIMITS, never), KubeUnreachableError)
+  await clock.advance(1_000)
+  await client.close()
+  await unanswered
+  t.equal(resets().length, 1)
+})
+
+t.test('any number of writes that are withdrawn at once over a link that is well', async t => {
+  const writes = Array.from({ length: 30 }, () => hang)
+  const { server, client, clock, ask } = await setUp(t, ok, ...writes, ok)
+  await ask()
+  const stopping = new AbortController()
+  const all = Promise.allSettled(writes.map(() => ask(WRITE, stopping.signal)))
+  await server.request(writes.length)
+  stopping.abort(new Error('enough'))
+  await all
+  await ask()
+  await clock.advance(60_000)
+  t.equal(server.open, 1)
+  t.equal(clock.waiting, 0)
+  await client.close()
 })
 
 t.test('a write without an answer over a connection that is alive is cancelled alone', async t => {
