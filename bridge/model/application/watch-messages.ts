@@ -24,11 +24,16 @@ export interface Gone {
   readonly namespace: string
   readonly name: string
   readonly uid: string
+  readonly labels: ReadonlyMap<string, string>
 }
 
 const word = (
   { id, at }: Stamp,
-  of: { readonly node: NodeName; readonly type: WatchedType; readonly gone: Omit<Gone, 'uid'> },
+  of: {
+    readonly node: NodeName
+    readonly type: WatchedType
+    readonly gone: Pick<Gone, 'name' | 'namespace'>
+  },
   more: Pick<Message, 'content' | 'operation' | 'resourceVersion'>,
 ): Message => ({
   ...{ id, parentId: undefined, timestamp: at },
@@ -60,17 +65,18 @@ export const watchUpdate = (
 
 /**
  * The message that an object was deleted, for a watch. The edge forwards only versions newer than its watch, so this
- * carries the newest known version of the kind.
+ * carries the newest known version of the kind, and only what the watch selects, so it carries the labels as well.
  */
 export const watchDelete = (
   stamp: Stamp,
   of: { readonly node: NodeName; readonly type: WatchedType },
-  { namespace, name, uid }: Gone,
+  { namespace, name, uid, labels }: Gone,
   resourceVersion: string,
 ): Message => {
   const { apiVersion, kind } = KINDS[of.type]
   const place = namespace === '' ? {} : { namespace }
-  const content = { apiVersion, kind, metadata: { name, ...place, uid, resourceVersion } }
+  const metadata = { name, ...place, uid, resourceVersion, labels: Object.fromEntries(labels) }
+  const content = { apiVersion, kind, metadata }
   return word(
     stamp,
     { ...of, gone: { namespace, name } },

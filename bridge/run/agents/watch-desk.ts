@@ -12,7 +12,7 @@ import type { Listing, Target } from '../../model/application/application.js'
 import { watchDelete, watchedType, watchUpdate } from '../../model/application/watch-messages.js'
 import { WatchLane } from '../../model/lane/watch-lane.js'
 import type { Message } from '../../model/message/message.js'
-import { WatchFeed, type Subscription } from './watch-feed.js'
+import { WatchFeed, type Selects, type Subscription } from './watch-feed.js'
 
 export interface WatchDeskSeams {
   readonly client: Pick<ResourceClient, 'watch'>
@@ -123,8 +123,7 @@ export class WatchDesk implements Watches {
       desk.watches.set(id, undefined)
       // The node's own Node is sent whole by `Sender` in any case.
       if (target.resource === 'nodes' && name === node) return undefined
-      const selects: Subscription['selects'] = view =>
-        (name === '' || view.name === name) && matches(view.labels)
+      const selects: Selects = view => (name === '' || view.name === name) && matches(view.labels)
       const [feed, subscription] = [this.#feedOf(target), { node, selects }]
       desk.watches.set(id, { feed, subscription })
       feed.subscribe(subscription, listing.resourceVersion)
@@ -206,12 +205,15 @@ export class WatchDesk implements Watches {
     if (lane.dueAt !== undefined) this.#arm(desk, Math.max(GATHER_MS, lane.dueAt - clock.now()))
   }
 
-  #messageFor({ link }: Desk, object: string): Message | undefined {
-    const [feed = '', key = ''] = object.split(BETWEEN)
-    const found = this.#feeds.get(feed)?.now(key)
+  #messageFor({ link, watches }: Desk, object: string): Message | undefined {
+    const [feedName = '', key = ''] = object.split(BETWEEN)
+    const feed = this.#feeds.get(feedName)
+    const selects: Selects = view =>
+      [...watches.values()].some(each => each?.feed === feed && each?.subscription.selects(view))
+    const found = feed?.now(key, selects)
     if (found === undefined) return undefined
     const stamp = { id: randomUUID(), at: this.#seams.clock.wall() }
-    const of = { node: link.node, type: watchedType(this.#types.get(feed)!) }
+    const of = { node: link.node, type: watchedType(this.#types.get(feedName)!) }
     return 'gone' in found
       ? watchDelete(stamp, of, found.gone, found.version)
       : watchUpdate(stamp, of, JSON.parse(found.text) as JsonMap)

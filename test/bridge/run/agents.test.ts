@@ -142,7 +142,16 @@ t.test('an agent behind a bridge reads its zone and writes what agents write', a
 t.test('an agent behind a bridge sees what changes, also after a lost connection', async t => {
   const { bridge, cluster, edge, kube } = await open(t)
   await placeAgent(cluster, 'e1')
-  await until(() => kube.listMembers('zone=a', undefined, signal).then(({ members }) => members.length === 2, () => false)) // prettier-ignore
+  await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'e6', labels: { zone: 'a' } } })
+  await until(() => kube.listMembers('zone=a', undefined, signal).then(({ members }) => members.length === 3, () => false)) // prettier-ignore
+  // The bridge knows all Nodes already, so that the edge is not sent those that are in the agent's list.
+  const nothing = () => undefined
+  const earlier = kube.watchMembers(
+    { selector: 'zone=z' },
+    { replace: nothing, upsert: nothing, remove: nothing },
+  )
+  await until(async () => (await bridge.fetchText('/status')).text.includes('"objects":4'))
+  await earlier.stop()
   await cluster.ask(`POST ${SYSTEM}/configmaps`, {
     ...{ metadata: { name: 'edge-health-config' }, data: { a: '1' } },
   })
@@ -164,12 +173,13 @@ t.test('an agent behind a bridge sees what changes, also after a lost connection
     upsert: ({ data }) => seen.push(data['a']),
     remove: () => seen.push(undefined),
   })
-  await until(() => members.size === 2 && seen.at(-1) === '1' && edge.meta.watches === 2)
+  await until(() => members.size === 3 && seen.at(-1) === '1' && edge.meta.watches === 2)
   const MERGE = { 'content-type': 'application/merge-patch+json' }
   await cluster.ask('POST /api/v1/nodes', { metadata: { name: 'e4', labels: { zone: 'a' } } })
   await cluster.ask(`PATCH ${SYSTEM}/configmaps/edge-health-config`, { data: { a: '2' } }, MERGE)
   await until(() => members.has('e4') && seen.at(-1) === '2')
   await cluster.ask('PATCH /api/v1/nodes/e4', { metadata: { labels: { zone: 'b' } } }, MERGE)
+  await cluster.ask('PATCH /api/v1/nodes/e6', { metadata: { labels: { zone: 'b' } } }, MERGE)
   await cluster.ask('DELETE /api/v1/nodes/e2')
   await until(() => members.size === 1 && members.has('e1'))
   const { program } = bridge

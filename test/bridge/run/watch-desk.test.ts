@@ -87,18 +87,15 @@ t.test('a node is sent what its watch selects, as it changes', async t => {
   cluster.put(NODES, node('e2', 'b'))
   await clock.advance(20)
   acknowledge()
-  t.strictSame(
-    words(),
-    ['update null/node/e2 107'],
-    'the edge sees that it is none of the zone now',
-  )
+  t.strictSame(words(), ['delete null/node/e2 107'], 'it is none of the zone now')
   cluster.put(NODES, node('e4'))
   await clock.advance(20)
   acknowledge()
   words()
   cluster.delete(NODES, { name: 'e4' })
   await clock.advance(20)
-  t.match(sent, [{ content: { kind: 'Node', metadata: { name: 'e4', resourceVersion: '109' } } }])
+  const gone = { name: 'e4', resourceVersion: '109', labels: { zone: 'a' } }
+  t.match(sent, [{ content: { kind: 'Node', metadata: gone } }])
   t.strictSame(words(), ['delete null/node/e4 109'], 'its end is newer than it was')
 })
 
@@ -119,6 +116,37 @@ t.test('a change between a list and its watch is sent', async t => {
   desk.add(E1, 'w', nodes, listing('', '104'))
   await clock.advance(20)
   t.strictSame(late(), [])
+})
+
+t.test('what leaves a zone while an edge is away', async t => {
+  const { clock, cluster, connect, desk } = open()
+  connect('e9')
+  desk.add('e9' as NodeName, 'w', nodes, listing('zone=z'))
+  for (const name of ['e2', 'e3', 'e4', 'e5']) cluster.put(NODES, node(name))
+  cluster.put(NODES, node('e6', 'b'))
+  await clock.advance(20)
+  cluster.delete(NODES, { name: 'e2' })
+  for (const zone of ['b', 'c', 'd', 'e']) cluster.put(NODES, node('e3', zone))
+  for (const zone of ['b', 'a']) cluster.put(NODES, node('e4', zone))
+  cluster.put(NODES, node('e6', 'c'))
+  await clock.advance(20)
+  const { acknowledge, sent, words } = connect()
+  desk.add(E1, 'w', nodes, listing('zone=a', '105'))
+  await clock.advance(20)
+  acknowledge()
+  t.strictSame(
+    sent.map(({ content }) => valueAt(content, 'metadata', 'labels')),
+    [{ zone: 'a' }, { zone: 'a' }, { zone: 'a' }],
+    'with the labels by which its watch knows them',
+  )
+  t.strictSame(words(), [
+    'update null/node/e4 112',
+    'delete null/node/e2 113',
+    'delete null/node/e3 113',
+  ])
+  cluster.put(NODES, node('e3', 'a'))
+  await clock.advance(20)
+  t.strictSame(words(), ['update null/node/e3 114'])
 })
 
 t.test('an object of a name', async t => {

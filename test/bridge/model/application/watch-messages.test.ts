@@ -22,11 +22,12 @@ t.test('what a watch brings', t => {
   t.match(watchUpdate(stamp, { node, type: 'secret' }, { metadata: { namespace: 's', name: 'k' } }), {
     ...{ resource: 's/secret/k', resourceVersion: '' },
   }) // prettier-ignore
-  t.match(watchDelete(stamp, { node, type: 'node' }, { namespace: '', name: 'e2', uid: 'u' }, '8'), {
+  const gone = { namespace: '', name: 'e2', uid: 'u', labels: new Map([['zone', 'a']]) }
+  t.match(watchDelete(stamp, { node, type: 'node' }, gone, '8'), {
     ...{ operation: 'delete', resource: 'null/node/e2', resourceVersion: '8' },
-    content: { kind: 'Node', metadata: { name: 'e2', namespace: undefined, uid: 'u', resourceVersion: '8' } },
+    content: { kind: 'Node', metadata: { name: 'e2', namespace: undefined, uid: 'u', resourceVersion: '8', labels: { zone: 'a' } } },
   }) // prettier-ignore
-  const map = { namespace: 's', name: 'c', uid: 'u' }
+  const map = { namespace: 's', name: 'c', uid: 'u', labels: new Map<string, string>() }
   t.match(watchDelete(stamp, { node, type: 'configmap' }, map, '8').content, {
     ...{ kind: 'ConfigMap', metadata: { namespace: 's' } },
   })
