@@ -20,6 +20,7 @@ import { ResumePoint } from './resume-point.js'
 import type { StoreFollower } from './store-progress.js'
 import type { WatchEvent } from './watch-event.js'
 import { WATCH_DEFAULTS, type WatchOptions } from './watch-options.js'
+import { isOlderVersion } from './version-order.js'
 import { IdleError, readWatch } from './watch-stream.js'
 
 /** What a list/watch needs of the world. */
@@ -43,6 +44,13 @@ const OVERTIME_MS = 60_000
 const isAbsence = (error: unknown): boolean =>
   error instanceof KubeUnreachableError ||
   (error instanceof KubeStatusError && NO_SERVER.includes(error.status))
+
+/**
+ * Whether an event is older than where its watch began. KubeEdge's MetaServer begins each watch with all objects that it
+ * keeps, of which the list may have newer states. A deletion is taken in any case: its version may be unknown to who tells it.
+ */
+const isReplay = ({ type, version }: WatchEvent, from: string): boolean =>
+  (type === 'ADDED' || type === 'MODIFIED') && isOlderVersion(version, from)
 
 class ListWatch<T, R> implements Watching, StoreFollower {
   readonly #spec: WatchSpec<T, R>
@@ -223,9 +231,12 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     if (this.#resume.isLost) this.#cut()
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
+    let hasReplayed = false
     const take = (event: WatchEvent<R>): boolean => {
-      hasSpoken = true
-      if (!this.#isStopped()) this.#take(event)
+      const isReplayed = isReplay(event, version)
+      hasReplayed ||= isReplayed
+      hasSpoken ||= !isReplayed
+      if (!isReplayed && !this.#isStopped()) this.#take(event)
       return !this.#isStopped()
     }
     const cancel = clock.after(STEADY_MS, () => this.#steady())
@@ -240,7 +251,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
       const askedMs = seconds * 1000
       const length = Math.min(1, lastedMs / Math.min(idleMs, askedMs))
       const isEarly = lastedMs < askedMs * ON_TIME
-      this.#resume.ended({ hasSpoken, length, bookmarks, isEarly })
+      this.#resume.ended({ hasSpoken, length, bookmarks, isEarly, hasReplayed })
       if (isEarly && lastedMs >= STEADY_MS) client.progress.broke(clock.now())
     }
   }

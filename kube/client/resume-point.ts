@@ -24,6 +24,8 @@ export interface WatchEnd {
   readonly bookmarks: boolean
   /** The server ended it before its time: it may have been replaced by another one. */
   readonly isEarly: boolean
+  /** It brought objects older than where it began. */
+  readonly hasReplayed: boolean
 }
 
 /** Where a list/watch goes on: from which version to watch, or that a full list is needed, and of what kind. */
@@ -116,7 +118,7 @@ export class ResumePoint {
    * A watch has ended. After the server's store was restored from a backup, our version may lie in its future, and a watch
    * from it stays silent for ever: so list again. Servers without bookmarks are silent too, so this becomes rarer.
    */
-  ended({ hasSpoken, length, bookmarks, isEarly }: WatchEnd): void {
+  ended({ hasSpoken, length, bookmarks, isEarly, hasReplayed }: WatchEnd): void {
     if (isEarly) this.#isConfirmed = false
     if (hasSpoken) {
       this.#silent = this.#quiet = 0
@@ -129,6 +131,8 @@ export class ResumePoint {
       this.#silent = 0
       this.#silentLimit = Math.min(LAST_SILENT_LIMIT, this.#silentLimit * 2)
     }
+    // The cache that they come from may have missed a deletion, which no later watch would bring.
+    if (hasReplayed) this.#lose('a watch of a cache')
   }
 
   failed(error: unknown): void {

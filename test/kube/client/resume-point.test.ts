@@ -2,7 +2,9 @@
 import t from 'tap'
 import { ResumePoint, type WatchEnd } from '../../../kube/client/resume-point.js'
 
-const SILENT: WatchEnd = { hasSpoken: false, length: 1, bookmarks: true, isEarly: false }
+const SILENT: WatchEnd = {
+  ...{ hasSpoken: false, length: 1, bookmarks: true, isEarly: false, hasReplayed: false },
+}
 const QUIET: WatchEnd = { ...SILENT, bookmarks: false }
 
 /** Let watches end like this; lists where one is needed. @returns how many lists that took */

@@ -103,3 +103,27 @@ t.test('a list ends a row of silent watches', async t => {
     [{ level: 'debug', fields: { what: 'nodes', why: 'status 410' } }],
   )
 })
+
+t.test(
+  'objects older than where their watch began change nothing, and a list follows the watch',
+  async t => {
+    const { sink, waitedFor, log } = await setUp(t, [
+      list('10', ['a', 'b']),
+      ended(
+        event('ADDED', 'a', '9'),
+        event('ADDED', 'gone', '3'),
+        event('MODIFIED', 'b', '11'),
+        event('DELETED', 'a', '4'),
+      ),
+      list('12', ['b']),
+      open(event('ADDED', 'b', '12'), event('ADDED', 'c', '13')),
+    ])
+    await waitedFor(3)
+    await sink.until(6)
+    t.same(sink.changes, ['=a,b', '+b', '-a', '=b', '+b', '+c'])
+    t.match(
+      log.lines.filter(({ message }) => message === 'a full list is needed'),
+      [{ fields: { why: 'a watch of a cache' } }],
+    )
+  },
+)
