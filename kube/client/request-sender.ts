@@ -22,6 +22,11 @@ interface RequestSenderOptions {
   readonly connections: number | undefined
 }
 
+/**
+ * After so many calls in a row without an answer the next connection is opened, although this one answers PINGs: behind a
+ * load balancer it may lead to a server that is well.
+ */
+const MOST_UNANSWERED = 3
 /** A server that refused a request without credentials is tried without them again after this time. */
 const ANONYMOUS_AGAIN_MS = 3_600_000
 
@@ -51,6 +56,8 @@ export class RequestSender {
   #credentialsUntil = -Infinity
   #kept: KeptAgent | undefined
   readonly #http2: Http2Connector | undefined
+  /** Calls since the last answer over HTTP/2 that got none in time. */
+  #unanswered = 0
 
   constructor({ credentials, clock, onAnswer }: RequestSenderSeams, options: RequestSenderOptions) {
     this.#credentials = credentials
@@ -122,6 +129,7 @@ export class RequestSender {
     const answer = await (connection === undefined
       ? openResponse(call, { ...caller, agent: this.#agentFor(call, material) }, signal)
       : openOverHttp2(call, { ...caller, connection }, signal))
+    if (connection !== undefined) this.#unanswered = 0
     this.#onAnswer()
     return answer
   }
@@ -148,6 +156,8 @@ export class RequestSender {
   unanswered(): void {
     this.#dropIdle()
     this.#http2?.doubt()
+    this.#unanswered++
+    if (this.#unanswered >= MOST_UNANSWERED) this.#http2?.renew()
   }
 
   /** The next calls go over new connections. */

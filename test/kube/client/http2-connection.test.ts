@@ -219,6 +219,38 @@ t.test('a call without an answer over a link that is well: the server was slow',
   await watch.end()
 })
 
+t.test('a server that answers PINGs but no calls: the fourth goes elsewhere', async t => {
+  const { server, client, clock, ask } = await setUp(
+    t,
+    stream,
+    hang,
+    hang,
+    ok,
+    hang,
+    hang,
+    hang,
+    ok,
+  )
+  const watch = await client.open(CALL, 1_000, never)
+  const unanswered = async (n: number) => {
+    const late = t.rejects(ask(), KubeUnreachableError)
+    await server.request(n)
+    await clock.advance(15_000)
+    await late
+    await server.asked[n]!.gone
+    await server.pinged()
+  }
+  await unanswered(1)
+  await unanswered(2)
+  await ask()
+  for (const n of [4, 5, 6]) await unanswered(n)
+  t.equal(server.connections, 1, 'an answer in between is proof enough')
+  await ask()
+  t.equal(server.connections, 2)
+  t.equal(server.open, 2, 'the watch stays where it is')
+  await watch.end()
+})
+
 t.test('a watch over a dead connection breaks soon after the server answers elsewhere', async t => {
   const { clock, link } = await setUp(t, stream, ok)
   const { between, afar } = await link()
