@@ -44,8 +44,9 @@ const isPromised = (error: unknown): boolean =>
   error instanceof WithheldError
 
 /**
- * Requests to one apiserver: over one HTTP/2 connection where it has TLS and speaks that, else over kept ones of HTTP/1.1. Every call rejects with KubeStatusError, KubeUnreachableError,
- * CredentialsError, or the signal's reason, and not before its connection is closed or free again.
+ * Requests to one apiserver: over one HTTP/2 connection where it has TLS and speaks that, else over kept ones of HTTP/1.1.
+ * Every call rejects with KubeStatusError, KubeUnreachableError, CredentialsError, or the signal's reason, and not before
+ * its connection is closed or free again.
  */
 export class KubeClient {
   /** How far the store has come, as all watches of this client have seen it. */
