@@ -40,8 +40,8 @@ const OWN_GRACE_MS = 20_000
 /**
  * Watches a zone from above and knows what is true. It keeps what must never happen:
  * no sound node that a majority reaches is condemned; who is without a majority writes nothing; nothing is condemned
- * under the brake; nobody writes about its own node, its Lease neither; nobody calls its own node down without cause; a write always changes something, so that of several
- * who want the same only one writes.
+ * under the brake; nobody writes about its own node, its Lease neither; nobody calls its own node down without cause; a
+ * write always changes something, so that of several who want the same only one writes.
  */
 export class Observer {
   readonly broken: string[] = []
