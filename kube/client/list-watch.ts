@@ -197,11 +197,19 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     return { path, query: { ...query, ...cacheQuery(from) }, pageSize: 0, timeoutMs, codec }
   }
 
-  /** How long the next watch lasts, and how long it may be silent. */
-  #plan(): { readonly seconds: number; readonly bookmarks: boolean; readonly idleMs: number } {
+  /**
+   * How long the next watch lasts, and how long it may be silent. A list without a version comes from a server that cannot
+   * reach the cloud. KubeEdge's MetaServer never tells the cloud of a watch that begins meanwhile, so that one stays short.
+   * @param from '' where the list had no version
+   */
+  #plan(from: string): {
+    readonly seconds: number
+    readonly bookmarks: boolean
+    readonly idleMs: number
+  } {
     const { idleMs, bookmarks, watchMs } = this.#options
     const isTrial = !bookmarks && !this.#resume.isConfirmed
-    const middle = (isTrial ? idleMs : watchMs) / 1000
+    const middle = (isTrial || from === '' ? idleMs : watchMs) / 1000
     const seconds =
       Math.round((middle * 2) / 3) + this.#seams.random.below(1 + Math.round((middle * 2) / 3))
     if (bookmarks || isTrial) return { seconds, bookmarks: true, idleMs }
@@ -213,7 +221,7 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     const { client, clock } = this.#seams
     const { answerMs } = this.#options
     const { what, codec } = this.#spec
-    const { seconds, bookmarks, idleMs } = this.#plan()
+    const { seconds, bookmarks, idleMs } = this.#plan(version)
     const query = {
       ...this.#spec.query,
       watch: 'true',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { refusal } from '../../../testkit/http/scripted-server.js'
+import { answer, refusal } from '../../../testkit/http/scripted-server.js'
 import {
   bookmark,
   ended,
@@ -51,6 +51,24 @@ t.test(
     t.equal(watching.status.lists, 1)
   },
 )
+
+t.test('a watch that follows a list without a version is short: it may bring nothing, ever', async t => {
+  const { server, clock, state } = await setUp(
+    t,
+    [answer({ kind: 'NodeList', metadata: {}, items: [] }), open(), list('10', ['a']), open()],
+    { watch: { bookmarks: false, watchMs: 7_200_000 } },
+  )
+  const seconds = async (n: number): Promise<number> => {
+    const { query } = await server.request(n)
+    await state('watching')
+    return Number(query.get('timeoutSeconds'))
+  }
+  const first = await seconds(1)
+  t.ok(first >= 60 && first <= 120, `${first} s`)
+  await clock.advance(first * 1_000)
+  server.asked[1]!.end()
+  t.ok((await seconds(3)) >= 4_800)
+}) // prettier-ignore
 
 t.test('lists from the memory of the server are never older than what is known', async t => {
   const { server, waitedFor, sink } = await setUp(
