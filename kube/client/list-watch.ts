@@ -49,8 +49,11 @@ const isAbsence = (error: unknown): boolean =>
  * Whether an event is older than where its watch began. KubeEdge's MetaServer begins each watch with all objects that it
  * keeps, of which the list may have newer states. A deletion is taken in any case: its version may be unknown to who tells it.
  */
-const isReplay = ({ type, version }: WatchEvent, from: string): boolean =>
-  (type === 'ADDED' || type === 'MODIFIED') && isOlderVersion(version, from)
+const isReplay = <R>(
+  event: WatchEvent<R>,
+  from: string,
+): event is Extract<WatchEvent<R>, { readonly object: R }> =>
+  (event.type === 'ADDED' || event.type === 'MODIFIED') && isOlderVersion(event.version, from)
 
 class ListWatch<T, R> implements Watching, StoreFollower {
   readonly #spec: WatchSpec<T, R>
@@ -240,8 +243,11 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     const openedAt = this.#lastHeardAt
     let hasSpoken = false
     let hasReplayed = false
+    /** Deleted before the watch began, though told only now: states that follow are news, however old. */
+    const late = new Set<string>()
     const take = (event: WatchEvent<R>): boolean => {
-      const isReplayed = isReplay(event, version)
+      const isReplayed = isReplay(event, version) && !late.has(codec.keyOf(event.object))
+      if (event.type === 'DELETED' && isOlderVersion(event.version, version)) late.add(event.key)
       hasReplayed ||= isReplayed
       hasSpoken ||= !isReplayed
       if (!isReplayed && !this.#isStopped()) this.#take(event)

@@ -114,13 +114,15 @@ t.test(
         event('ADDED', 'gone', '3'),
         event('MODIFIED', 'b', '11'),
         event('DELETED', 'a', '4'),
+        event('ADDED', 'a', '8'),
+        event('MODIFIED', 'gone', '4'),
       ),
       list('12', ['b']),
       open(event('ADDED', 'b', '12'), event('ADDED', 'c', '13')),
     ])
     await waitedFor(3)
-    await sink.until(6)
-    t.same(sink.changes, ['=a,b', '+b', '-a', '=b', '+b', '+c'])
+    await sink.until(7)
+    t.same(sink.changes, ['=a,b', '+b', '-a', '+a', '=b', '+b', '+c'], 'what is anew is not lost')
     t.match(
       log.lines.filter(({ message }) => message === 'a full list is needed'),
       [{ fields: { why: 'a watch of a cache' } }],
