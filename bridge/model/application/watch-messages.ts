@@ -63,6 +63,26 @@ export const watchUpdate = (
   )
 }
 
+const numberOf = (version: unknown): bigint =>
+  typeof version === 'string' && /^\d{1,30}$/.test(version) ? BigInt(version) : 0n
+
+/** MetaServer shows a watch only versions newer than the one that follows the newest that it kept when the watch began. */
+const STEP = 2n
+
+/**
+ * The object before its labels changed, in a version so much older that a watch which begins when the edge has got this one
+ * is shown the present one.
+ */
+export const formerly = (object: JsonMap, labels: Gone['labels']): JsonMap => {
+  const metadata = metadataOf(object)
+  const version = numberOf(metadata['resourceVersion'])
+  const resourceVersion = version > STEP ? String(version - STEP) : metadata['resourceVersion']
+  return {
+    ...object,
+    metadata: { ...metadata, resourceVersion, labels: Object.fromEntries(labels) },
+  }
+}
+
 /**
  * The message that an object was deleted, for a watch. The edge forwards only versions newer than its watch, so this
  * carries the newest known version of the kind, and only what the watch selects, so it carries the labels as well.
@@ -83,9 +103,6 @@ export const watchDelete = (
     { operation: 'delete', resourceVersion, content },
   )
 }
-
-const numberOf = (version: unknown): bigint =>
-  typeof version === 'string' && /^\d{1,30}$/.test(version) ? BigInt(version) : 0n
 
 /** Whether an object of this version may be new to a watch that began at `start`; true where either is not a number. */
 export const isNewerThan = (version: unknown, start: string): boolean =>

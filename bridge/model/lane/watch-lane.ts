@@ -54,13 +54,13 @@ export class WatchLane {
     this.#busy.add(object)
   }
 
-  /** The node acknowledged or refused a message. @returns false for a message that is not one of these */
-  acknowledged(message: string): boolean {
+  /** The node acknowledged or refused a message. @returns its object; undefined for a message that is not one of these */
+  acknowledged(message: string): string | undefined {
     const known = this.#unacked.get(message)
-    if (known === undefined) return false
+    if (known === undefined) return undefined
     this.#unacked.delete(message)
     this.#busy.delete(known.object)
-    return true
+    return known.object
   }
 
   /** Queue again what was not acknowledged in time. */

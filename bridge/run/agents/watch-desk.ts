@@ -9,9 +9,14 @@ import { LabelSelectorError, parseLabelSelector } from '../../../kube/label-sele
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { NodeLink } from '../../hub/node-link.js'
 import type { Listing, Target } from '../../model/application/application.js'
-import { watchDelete, watchedType, watchUpdate } from '../../model/application/watch-messages.js'
+import {
+  formerly,
+  watchDelete,
+  watchedType,
+  watchUpdate,
+} from '../../model/application/watch-messages.js'
 import { WatchLane } from '../../model/lane/watch-lane.js'
-import type { Message } from '../../model/message/message.js'
+import type { Message, Stamp } from '../../model/message/message.js'
 import { WatchFeed, type Selects, type Subscription } from './watch-feed.js'
 
 export interface WatchDeskSeams {
@@ -49,6 +54,8 @@ interface Desk {
   readonly link: NodeLink
   readonly lane: WatchLane
   readonly watches: Map<string, Watch>
+  /** What to do when the edge has got what it was sent of an object. */
+  readonly told: Map<string, () => void>
   timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
 }
 
@@ -90,8 +97,9 @@ export class WatchDesk implements Watches {
 
   connected(link: NodeLink): void {
     this.#close(link.node)
-    const desk = { link, lane: new WatchLane(), watches: new Map<string, Watch>() }
-    this.#desks.set(link.node, { ...desk, timer: undefined })
+    const [watches, told] = [new Map<string, Watch>(), new Map<string, () => void>()]
+    const desk = { link, lane: new WatchLane(), watches, told, timer: undefined }
+    this.#desks.set(link.node, desk)
   }
 
   ended(link: NodeLink): void {
@@ -101,7 +109,11 @@ export class WatchDesk implements Watches {
   /** An edge acknowledged or refused a message, which may be one of these. */
   acknowledged({ node }: NodeLink, { parentId }: Message): void {
     const desk = this.#desks.get(node)
-    if (desk?.lane.acknowledged(parentId ?? '') === true) this.#arm(desk, GATHER_MS)
+    const object = desk?.lane.acknowledged(parentId ?? '')
+    if (desk === undefined || object === undefined) return
+    desk.told.get(object)?.()
+    desk.told.delete(object)
+    this.#arm(desk, GATHER_MS)
   }
 
   has(node: NodeName, id: string): boolean {
@@ -197,25 +209,30 @@ export class WatchDesk implements Watches {
       return
     }
     for (let object = lane.take(); object !== undefined; object = lane.take()) {
-      const message = this.#messageFor(desk, object)
-      if (message === undefined) continue
-      lane.sent(message.id, object, clock.now())
-      if (!link.send(message)) return
+      const messages = this.#messagesFor(desk, object)
+      const last = messages.at(-1)
+      if (last === undefined) continue
+      // The edge takes messages in order, so that the last one's acknowledgement is for all.
+      lane.sent(last.id, object, clock.now())
+      if (!messages.every(message => link.send(message))) return
     }
     if (lane.dueAt !== undefined) this.#arm(desk, Math.max(GATHER_MS, lane.dueAt - clock.now()))
   }
 
-  #messageFor({ link, watches }: Desk, object: string): Message | undefined {
+  #messagesFor({ link, watches, told }: Desk, object: string): readonly Message[] {
     const [feedName = '', key = ''] = object.split(BETWEEN)
     const feed = this.#feeds.get(feedName)
-    const selects: Selects = view =>
-      [...watches.values()].some(each => each?.feed === feed && each?.subscription.selects(view))
-    const found = feed?.now(key, selects)
-    if (found === undefined) return undefined
-    const stamp = { id: randomUUID(), at: this.#seams.clock.wall() }
+    if (feed === undefined) return []
+    const own = [...watches.values()].flatMap(each =>
+      each?.feed === feed ? [each.subscription] : [],
+    )
+    const { left, view, done } = feed.now(key, own)
+    told.set(object, done)
     const of = { node: link.node, type: watchedType(this.#types.get(feedName)!) }
-    return 'gone' in found
-      ? watchDelete(stamp, of, found.gone, found.version)
-      : watchUpdate(stamp, of, JSON.parse(found.text) as JsonMap)
+    const stamp = (): Stamp => ({ id: randomUUID(), at: this.#seams.clock.wall() })
+    if (view === undefined) return left.map(gone => watchDelete(stamp(), of, gone, feed.version))
+    const present = JSON.parse(view.text) as JsonMap
+    const before = left.map(({ labels }) => formerly(present, labels))
+    return [...before, present].map(each => watchUpdate(stamp(), of, each))
   }
 }

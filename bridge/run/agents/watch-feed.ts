@@ -61,6 +61,50 @@ const viewOf = (target: Target, raw: unknown): WatchedView => {
   }
 }
 
+const goneOf = ({ namespace, name, uid, labels }: WatchedView): Gone => ({
+  ...{ namespace, name, uid, labels },
+})
+
+/** The last of those with the same labels. */
+const distinct = (states: readonly Gone[]): readonly Gone[] =>
+  states.filter(
+    ({ labels }, at) =>
+      !states.slice(at + 1).some(later => isDeepStrictEqual(later.labels, labels)),
+  )
+
+interface Change {
+  readonly key: string
+  readonly before: WatchedView | undefined
+  readonly after: WatchedView | undefined
+}
+
+/** Whether a watch is to be told of a change. @param left gets what it does not select any more */
+const concerns = (
+  selects: Selects,
+  left: Map<string, Gone>,
+  { key, before, after }: Change,
+): boolean => {
+  if (after !== undefined && selects(after)) {
+    left.delete(key)
+    return true
+  }
+  if (before === undefined || !selects(before)) return false
+  left.set(key, goneOf(before))
+  return true
+}
+
+const nothing = (): void => undefined
+
+/** What a node is to be told of an object. */
+export interface Told {
+  /** What it was for watches that do not select it any more. */
+  readonly left: readonly Gone[]
+  /** Undefined when it is gone for all watches of the node. */
+  readonly view: WatchedView | undefined
+  /** The edge has got all of that. */
+  readonly done: () => void
+}
+
 /** What an object was until its last deletion, or change of labels. */
 interface Former {
   /** Oldest first. */
@@ -76,7 +120,8 @@ export class WatchFeed {
   readonly #isForWatches: boolean
   readonly #informer: Informer<WatchedView>
   readonly #former = new Map<string, Former>()
-  readonly #subscriptions = new Set<Subscription>()
+  /** With what each knows and does not select any more, by key: that is to be told to it. */
+  readonly #subscriptions = new Map<Subscription, Map<string, Gone>>()
 
   /** @param target all objects of a kind, or the named one */
   constructor(target: Target, seams: WatchFeedSeams) {
@@ -101,15 +146,21 @@ export class WatchFeed {
 
   /** Report changes to a node from now on, and those that may have happened since its list. */
   subscribe(subscription: Subscription, since: string): void {
-    this.#subscriptions.add(subscription)
+    const left = new Map<string, Gone>()
+    this.#subscriptions.set(subscription, left)
     const { changed } = this.#seams
     const { node, selects } = subscription
     for (const key of this.#informer.keys()) {
       const view = this.#informer.get(key)!
       if (selects(view) && isNewerThan(view.version, since)) changed(node, key)
     }
-    for (const [key, { states, version }] of this.#former)
-      if (since !== '' && isNewerThan(version, since) && states.some(selects)) changed(node, key)
+    for (const [key, { states, version }] of this.#former) {
+      const known = states.findLast(selects)
+      if (since === '' || !isNewerThan(version, since) || known === undefined) continue
+      const view = this.#informer.get(key)
+      if (view === undefined || !selects(view)) left.set(key, known)
+      changed(node, key)
+    }
   }
 
   unsubscribe(subscription: Subscription): void {
@@ -117,21 +168,35 @@ export class WatchFeed {
   }
 
   /**
-   * What to tell a node of an object: its present state, or that it is gone. A Node that no watch of the edge selects any
-   * more is gone for it: an edge that has not been told of the Node since its watch began would ignore the Node's new labels.
-   * @param selects what the node's watches of this feed select
-   * @returns undefined when nothing is known of the object
+   * What to tell a node of an object, in this order: what some of its watches knew and do not select any more, then its
+   * present state. An edge that has not been told of a Node since a watch began would hide the Node's new labels from that
+   * watch, so it is first told the labels by which the watch knows the Node.
+   * @param subscriptions the node's watches of this feed
    */
-  now(
-    key: string,
-    selects: Selects,
-  ): WatchedView | { readonly gone: Gone; readonly version: string } | undefined {
+  now(key: string, subscriptions: readonly Subscription[]): Told {
     const view = this.#informer.get(key)
-    if (view !== undefined && (!this.#isForWatches || selects(view))) return view
-    const states = this.#former.get(key)?.states ?? []
-    const gone = states.findLast(selects) ?? (view === undefined ? states.at(-1) : undefined)
-    // A deletion's own version is unknown: use the newest known version.
-    return gone === undefined ? view : { gone, version: this.#informer.status.resourceVersion }
+    const isSeen = view !== undefined && subscriptions.some(({ selects }) => selects(view))
+    if (view !== undefined && !this.#isForWatches) return { left: [], view, done: nothing }
+    const left = subscriptions.flatMap(each => {
+      const gone = this.#subscriptions.get(each)?.get(key)
+      return gone === undefined ? [] : [{ each, gone }]
+    })
+    const done = (): void => {
+      for (const { each, gone } of left) {
+        const owed = this.#subscriptions.get(each)
+        if (owed?.get(key) === gone) owed.delete(key)
+      }
+    }
+    const states = distinct(left.map(({ gone }) => gone))
+    if (isSeen) return { left: states, view, done }
+    if (states.length > 0) return { left: states, view: undefined, done }
+    const last = this.#former.get(key)?.states.at(-1)
+    return { left: view !== undefined || last === undefined ? [] : [last], view, done }
+  }
+
+  /** The newest known version. A deletion's own version is unknown, and this one is newer. */
+  get version(): string {
+    return this.#informer.status.resourceVersion
   }
 
   stop(): Promise<void> {
@@ -141,18 +206,18 @@ export class WatchFeed {
   #changed(key: string, before: WatchedView | undefined, after: WatchedView | undefined): void {
     if (before !== undefined) this.#keepFormer(key, before, after?.labels)
     if (before?.uid === after?.uid && before?.print === after?.print) return
-    const states = [before, after].filter(view => view !== undefined)
     const nodes = new Set<NodeName>()
-    for (const { node, selects } of this.#subscriptions) if (states.some(selects)) nodes.add(node)
+    for (const [{ node, selects }, left] of this.#subscriptions)
+      if (concerns(selects, left, { key, before, after })) nodes.add(node)
     for (const node of nodes) this.#seams.changed(node, key)
   }
 
   #keepFormer(key: string, former: WatchedView, now: WatchedView['labels'] | undefined): void {
-    const { namespace, name, uid, labels } = former
-    if (isDeepStrictEqual(labels, now)) return
-    const before = this.#former.get(key)?.states.slice(1 - MAX_LABELS) ?? []
+    if (isDeepStrictEqual(former.labels, now)) return
+    const before = this.#former.get(key)?.states ?? []
     this.#former.delete(key)
-    const entry = { states: [...before, { namespace, name, uid, labels }], version: '' }
+    const states = distinct([...before, goneOf(former)]).slice(-MAX_LABELS)
+    const entry = { states, version: '' }
     this.#former.set(key, entry)
     // The informer updates its version after it has called its handlers.
     queueMicrotask(() => (entry.version = this.#informer.status.resourceVersion))

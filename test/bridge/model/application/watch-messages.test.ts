@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
 import {
+  formerly,
   isNewerThan,
   labelsOf,
   watchDelete,
@@ -31,6 +32,20 @@ t.test('what a watch brings', t => {
   t.match(watchDelete(stamp, { node, type: 'configmap' }, map, '8').content, {
     ...{ kind: 'ConfigMap', metadata: { namespace: 's' } },
   })
+  t.end()
+})
+
+t.test('an object before its labels changed', t => {
+  const labels = new Map([['zone', 'a']])
+  const object = (resourceVersion: unknown, zone: string) => ({
+    ...{ kind: 'Node', metadata: { name: 'e2', resourceVersion, labels: { zone } } },
+  })
+  for (const [version, older] of [
+    ['1000', '998'],
+    ['2', '2'],
+    ['x', 'x'],
+  ])
+    t.strictSame(formerly(object(version, 'b'), labels), object(older, 'a'))
   t.end()
 })
 
