@@ -248,7 +248,8 @@ class ListWatch<T, R> implements Watching, StoreFollower {
     const take = (event: WatchEvent<R>): boolean => {
       const isReplayed = isReplay(event, version) && !late.has(codec.keyOf(event.object))
       if (event.type === 'DELETED' && isOlderVersion(event.version, version)) late.add(event.key)
-      hasReplayed ||= isReplayed
+      // An apiserver sends only what is newer.
+      hasReplayed ||= isReplayed || (event.type === 'ADDED' && event.version === version)
       hasSpoken ||= !isReplayed
       if (!isReplayed && !this.#isStopped()) this.#take(event)
       return !this.#isStopped()

@@ -24,7 +24,7 @@ export interface WatchEnd {
   readonly bookmarks: boolean
   /** The server ended it before its time: it may have been replaced by another one. */
   readonly isEarly: boolean
-  /** It brought objects older than where it began. */
+  /** It brought objects no newer than where it began. */
   readonly hasReplayed: boolean
 }
 

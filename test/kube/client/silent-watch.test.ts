@@ -129,3 +129,14 @@ t.test(
     )
   },
 )
+
+t.test('so it does after an object of the very version where its watch began', async t => {
+  const { sink, waitedFor } = await setUp(t, [
+    list('10', ['a']),
+    ended(event('ADDED', 'a', '10')),
+    list('12', ['b']),
+    open(),
+  ])
+  await waitedFor(3)
+  t.same(sink.changes, ['=a', '+a', '=b'])
+})
