@@ -41,6 +41,8 @@ export interface Watches {
 export const MAX_WATCHES = 64
 /** Changes within this time are sent together; by then the version of a deletion is known too. */
 const GATHER_MS = 20
+/** An edge opens a watch within this time after it was approved. It shows a watch no deletion that came before. */
+const OPENING_MS = 3_000
 /** Wait before an edge that reads slowly is tried again. */
 const HELD_MS = 500
 /** Wait before a node without an agent is tried again: its agent may be being replaced. */
@@ -136,7 +138,8 @@ export class WatchDesk implements Watches {
       // The node's own Node is sent whole by `Sender` in any case.
       if (target.resource === 'nodes' && name === node) return undefined
       const selects: Selects = view => (name === '' || view.name === name) && matches(view.labels)
-      const [feed, subscription] = [this.#feedOf(target), { node, selects }]
+      const openAt = this.#seams.clock.now() + OPENING_MS
+      const [feed, subscription] = [this.#feedOf(target), { node, selects, openAt }]
       desk.watches.set(id, { feed, subscription })
       feed.subscribe(subscription, listing.resourceVersion)
       return undefined
@@ -219,7 +222,18 @@ export class WatchDesk implements Watches {
     if (lane.dueAt !== undefined) this.#arm(desk, Math.max(GATHER_MS, lane.dueAt - clock.now()))
   }
 
-  #messagesFor({ link, watches, told }: Desk, object: string): readonly Message[] {
+  /** Send an object again later. */
+  #repeat(desk: Desk, object: string): void {
+    this.#seams.clock.after(OPENING_MS, () => {
+      if (this.#desks.get(desk.link.node) !== desk) return
+      desk.lane.push(object)
+      this.#arm(desk, GATHER_MS)
+    })
+  }
+
+  #messagesFor(desk: Desk, object: string): readonly Message[] {
+    const { link, watches, told } = desk
+    const { clock } = this.#seams
     const [feedName = '', key = ''] = object.split(BETWEEN)
     const feed = this.#feeds.get(feedName)
     if (feed === undefined) return []
@@ -227,9 +241,10 @@ export class WatchDesk implements Watches {
       each?.feed === feed ? [each.subscription] : [],
     )
     const { left, view, done } = feed.now(key, own)
-    told.set(object, done)
+    const isEarly = left.length > 0 && own.some(({ openAt }) => openAt > clock.now())
+    told.set(object, isEarly ? () => this.#repeat(desk, object) : done)
     const of = { node: link.node, type: watchedType(this.#types.get(feedName)!) }
-    const stamp = (): Stamp => ({ id: randomUUID(), at: this.#seams.clock.wall() })
+    const stamp = (): Stamp => ({ id: randomUUID(), at: clock.wall() })
     if (view === undefined) return left.map(gone => watchDelete(stamp(), of, gone, feed.version))
     const present = JSON.parse(view.text) as JsonMap
     const before = left.map(({ labels }) => formerly(present, labels))

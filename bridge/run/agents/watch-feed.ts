@@ -23,6 +23,8 @@ export interface WatchedView extends Gone {
 export interface Subscription {
   readonly node: NodeName
   readonly selects: Selects
+  /** By when the edge has opened it, clock ms. */
+  readonly openAt: number
 }
 
 /** Whether a watch shows objects of this name with these labels. */

@@ -149,6 +149,29 @@ t.test('what leaves a zone while an edge is away', async t => {
   t.strictSame(words(), ['update null/node/e3 114'])
 })
 
+t.test('an edge is told twice of what ended before it may have opened its watch', async t => {
+  const { clock, cluster, connect, desk } = open()
+  connect('e9')
+  desk.add('e9' as NodeName, 'w', nodes, listing('zone=z'))
+  for (const name of ['e2', 'e3']) cluster.put(NODES, node(name))
+  await clock.advance(20)
+  cluster.delete(NODES, { name: 'e2' })
+  const { acknowledge, words } = connect()
+  desk.add(E1, 'w', nodes, listing('zone=a', '102'))
+  for (const ms of [20, 3_020]) {
+    await clock.advance(ms)
+    acknowledge()
+    t.strictSame(words(), ['delete null/node/e2 103'])
+  }
+  await clock.advance(60_000)
+  t.strictSame(words(), [])
+  cluster.delete(NODES, { name: 'e3' })
+  await clock.advance(20)
+  acknowledge()
+  await clock.advance(60_000)
+  t.strictSame(words(), ['delete null/node/e3 104'])
+})
+
 t.test('a Node that leaves the selection of one watch and not of another', async t => {
   const { clock, cluster, connect, desk } = open()
   for (const name of ['e2', 'e3']) cluster.put(NODES, node(name))
