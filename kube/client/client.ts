@@ -198,7 +198,7 @@ export class KubeClient {
     const { cutBy } = lifetime
     const cause = cutBy === undefined ? error : (lifetime.signal.reason as unknown)
     const isTooLate = cutBy === 'deadline' || (cutBy === 'caller' && cause instanceof TimeoutError)
-    if (isTooLate) this.#sender.unanswered()
+    if (isTooLate) this.#sender.unanswered(call)
     if (isTooLate || (cutBy === undefined && !isPromised(cause))) this.#halfOpen.unanswered()
     if (cutBy === 'caller' || isPromised(cause)) return cause
     return new KubeUnreachableError(nameOf(call), reasonOf(cause), { cause })

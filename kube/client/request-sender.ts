@@ -153,9 +153,11 @@ export class RequestSender {
   }
 
   /** A call got no answer in time. Whoever vanished without closing one connection has probably left the others, too. */
-  unanswered(): void {
+  unanswered({ isAnonymous }: KubeCall): void {
     this.#dropIdle()
     this.#http2?.doubt()
+    // It had a connection of its own.
+    if (isAnonymous === true) return
     this.#unanswered++
     if (this.#unanswered >= MOST_UNANSWERED) this.#http2?.renew()
   }

@@ -60,3 +60,25 @@ t.test('once stopped, the watch ends at the server', async t => {
   await eventually(() => watching.status.state === 'stopped')
   t.equal(server.open, 1, 'the connection stays for other calls')
 })
+
+t.test('signs of life without an answer leave the connection of others alone', async t => {
+  const hang = { kind: 'hang' } as const
+  const { server, api, clock, state } = await setUp(
+    t,
+    [list('1', ['a']), open(), hang, hang, hang, list('1', ['a'])],
+    OVER_HTTP2,
+  )
+  await state('watching')
+  const { signal } = new AbortController()
+  for (const n of [2, 3, 4]) {
+    const late = t.rejects(api.ping(signal))
+    await server.request(n)
+    await clock.advance(15_000)
+    await late
+    await server.asked[n]!.gone
+  }
+  await server.pinged()
+  const nodes = { group: '', version: 'v1', resource: 'nodes', parse: (raw: unknown) => raw }
+  await api.list(nodes, {}, signal)
+  t.equal(server.connections, 4, 'each of them had one of its own')
+})
