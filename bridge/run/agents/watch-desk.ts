@@ -241,6 +241,7 @@ export class WatchDesk implements Watches {
       each?.feed === feed ? [each.subscription] : [],
     )
     const { left, view, done } = feed.now(key, own)
+    if (view === undefined && left.length === 0) return []
     const isEarly = left.length > 0 && own.some(({ openAt }) => openAt > clock.now())
     told.set(object, isEarly ? () => this.#repeat(desk, object) : done)
     const of = { node: link.node, type: watchedType(this.#types.get(feedName)!) }
