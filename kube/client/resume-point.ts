@@ -132,7 +132,7 @@ export class ResumePoint {
       this.#silentLimit = Math.min(LAST_SILENT_LIMIT, this.#silentLimit * 2)
     }
     // The cache that they come from may have missed a deletion, which no later watch would bring.
-    if (hasReplayed) this.#lose('a watch of a cache')
+    if (hasReplayed) this.#lose('the watch came from a cache')
   }
 
   failed(error: unknown): void {

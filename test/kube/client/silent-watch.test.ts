@@ -125,7 +125,7 @@ t.test(
     t.same(sink.changes, ['=a,b', '+b', '-a', '+a', '=b', '+b', '+c'], 'what is anew is not lost')
     t.match(
       log.lines.filter(({ message }) => message === 'a full list is needed'),
-      [{ fields: { why: 'a watch of a cache' } }],
+      [{ fields: { why: 'the watch came from a cache' } }],
     )
   },
 )
