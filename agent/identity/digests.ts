@@ -37,16 +37,15 @@ export class Digests {
   set(place: number, known: KnownStatement | undefined): void {
     const madeAt = known?.madeAt ?? -Infinity
     this.#madeAt[place] = madeAt
-    this.#oldest = Math.min(this.#oldest, madeAt)
-    this.#old.delete(place)
+    if (madeAt < this.#oldest) this.#oldest = madeAt
+    if (this.#old.size > 0) this.#old.delete(place)
     this.#digest[place] = known === undefined ? 0 : digestOf(known, known.madeAt)
     this.#quarters[place] = known?.progress.quarters ?? 0
   }
 
   /** `digestOf` for each place. @param now never earlier than in a previous call */
   bytes(now: number): Buffer {
-    // Written so that it is also true where an age is NaN.
-    if (!(now - this.#oldest <= OLDEST_MS)) this.#findOld(now)
+    if (now - this.#oldest > OLDEST_MS) this.#findOld(now)
     const out = Buffer.from(this.#digest)
     for (const place of this.#old) out[place] = 0
     return out

@@ -42,13 +42,15 @@ const AGE_UNKNOWN = 255
 
 const KIND = { time: 0, link: 1, statement: 2 } as const
 
-const timeOf = ({ received, progress }: KnownStatement): number =>
-  received.statement.time + progress.quarters
+/**
+ * The remainders of the time up to which the statement is known to hold. Hundreds are computed each second: times are too
+ * large for V8's small integers, and each sum of them would be an object, so the remainder is taken first.
+ */
+const timeByte = ({ received, progress }: KnownStatement): number =>
+  ((received.statement.time & (TIME_STEPS - 1)) + progress.quarters) & (TIME_STEPS - 1)
 
-/** A remainder that is never negative. */
-const modulo = (value: number, steps: number): number => ((value % steps) + steps) % steps
-
-const digestNow = (known: KnownStatement): number => modulo(timeOf(known), DIGEST_STEPS) + 1
+const digestNow = ({ received, progress }: KnownStatement): number =>
+  ((((received.statement.time % DIGEST_STEPS) | 0) + progress.quarters) % DIGEST_STEPS) + 1
 
 /** One byte that says how much is known of a member: 0 for nothing, or nothing recent. */
 export const digestOf = (known: KnownStatement | undefined, now: number): number =>
@@ -59,7 +61,7 @@ export const digestOf = (known: KnownStatement | undefined, now: number): number
  * times that have it, take the one nearest to ours.
  */
 const behindBy = (digest: number, ours: number): number => {
-  const behind = modulo(ours - digest, DIGEST_STEPS)
+  const behind = (ours - digest + DIGEST_STEPS) % DIGEST_STEPS
   return behind > DIGEST_STEPS / 2 ? behind - DIGEST_STEPS : behind
 }
 
@@ -99,17 +101,20 @@ export const newsFor = (
   const nearest = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
   const behind = isOwn && nearest < 0 ? Infinity : nearest
   if (!isBehind(behind, quarters, least)) return undefined
-  if (behind > quarters)
-    return { kind: 'statement', received, progress, age: Math.max(0, now - madeAt) }
-  const time = modulo(timeOf(known), TIME_STEPS)
-  const slotAt = (at: number): number => Math.floor(at / received.statement.slot)
-  if (slotAt(quarters - behind) === slotAt(quarters)) return { kind: 'time', time }
+  if (behind > quarters) {
+    const copy = { quarters, link: progress.link }
+    return { kind: 'statement', received, progress: copy, age: Math.max(0, now - madeAt) }
+  }
+  const time = timeByte(known)
+  const { slot } = received.statement
+  if (Math.floor((quarters - behind) / slot) === Math.floor(quarters / slot))
+    return { kind: 'time', time }
   return { kind: 'link', time, link: progress.link! }
 }
 
 /** Turns a time that was sent as one byte into quarters since the statement's time: the match nearest to what is known. */
 export const quartersAt = (known: KnownStatement, time: number): number => {
-  const ahead = modulo(time - timeOf(known), TIME_STEPS)
+  const ahead = (time - timeByte(known)) & (TIME_STEPS - 1)
   return known.progress.quarters + (ahead > TIME_STEPS / 2 ? ahead - TIME_STEPS : ahead)
 }
 

@@ -31,6 +31,9 @@ export type Taken =
   /** Not made with the node's keys: the peer that passed it on lies, or was lied to. */
   | { readonly kind: 'forged'; readonly reason: 'signature' | 'link' }
 
+const KNOWN: Taken = { kind: 'known' }
+const NEWER_TIME: Taken = { kind: 'newer', isOtherContent: false }
+
 /** A node begins another epoch at each start and after each suspension: at most once in this time. */
 const EPOCH_MS = 10_000
 
@@ -41,9 +44,11 @@ export class MemberStatement {
   readonly #verify: Verifier
   #received: ReceivedStatement | undefined
   #salt = ''
-  #progress: Progress = { quarters: 0, link: undefined }
+  readonly #progress: { quarters: number; link: string | undefined } = {
+    quarters: 0,
+    link: undefined,
+  }
   #slot = 0
-  #link = ''
   #clock = new OriginClock()
   #epochAt = -Infinity
   #madeAt = -Infinity
@@ -60,6 +65,7 @@ export class MemberStatement {
     return this.#received
   }
 
+  /** Live: it changes as entries are taken in. */
   get progress(): Progress {
     return this.#progress
   }
@@ -151,9 +157,9 @@ export class MemberStatement {
     }
     this.#received = received
     this.#salt = saltOf({ ...this.#origin, epoch: statement.epoch, time: statement.time })
-    this.#progress = { quarters: 0, link: undefined }
+    this.#progress.quarters = 0
+    this.#progress.link = undefined
     this.#slot = 0
-    this.#link = statement.anchor
     this.#clock.prove(statement.time * QUARTER_MS, now)
     const advanced = this.#advance(progress, relayedAge, now)
     // A peer whose link is wrong is not believed about the age either.
@@ -163,22 +169,22 @@ export class MemberStatement {
   }
 
   #advance({ quarters, link }: Progress, relayedAge: number, now: number): Taken {
-    const { time, slot, logLinks } = this.#received!.statement
-    if (quarters <= this.#progress.quarters) return { kind: 'known' }
+    const { time, slot, logLinks, anchor } = this.#received!.statement
+    const known = this.#progress
+    if (quarters <= known.quarters) return KNOWN
     const at = Math.floor(quarters / slot)
     const steps = at - this.#slot
     if (steps > 0) {
-      const start = (time + at * slot) * QUARTER_MS
       if (at > 2 ** logLinks || link === undefined) return { kind: 'forged', reason: 'link' }
-      if (!followsLink(this.#salt, this.#link, link, steps))
+      if (!followsLink(this.#salt, known.link ?? anchor, link, steps))
         return { kind: 'forged', reason: 'link' }
       this.#slot = at
-      this.#link = link
-      this.#clock.prove(start, now)
+      known.link = link
+      this.#clock.prove((time + at * slot) * QUARTER_MS, now)
     }
-    this.#progress = { quarters, link: this.#slot === 0 ? undefined : this.#link }
+    known.quarters = quarters
     this.#madeAt = this.#reckon(relayedAge, now)
-    return { kind: 'newer', isOtherContent: false }
+    return NEWER_TIME
   }
 
   #reckon(relayedAge: number, now: number): number {

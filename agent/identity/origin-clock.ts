@@ -22,7 +22,9 @@ export class OriginClock {
   prove(time: number, now: number): void {
     // A statement and a link of a later slot may come in one message: that is one moment.
     const isSameMoment = this.#moments > 0 && now === this.#offsetAt
-    this.#offset = Math.min(this.#offsetNow(now), now - time)
+    const offset = this.#offsetNow(now)
+    const arrived = now - time
+    this.#offset = arrived < offset ? arrived : offset
     this.#offsetAt = now
     if (time <= this.#newest) return
     this.#newest = time
@@ -41,6 +43,7 @@ export class OriginClock {
   }
 
   #offsetNow(now: number): number {
-    return this.#offset + (now - this.#offsetAt) * DRIFT
+    // Mostly it was just computed.
+    return now === this.#offsetAt ? this.#offset : this.#offset + (now - this.#offsetAt) * DRIFT
   }
 }

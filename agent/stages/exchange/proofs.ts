@@ -42,6 +42,7 @@ const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean 
   Math.floor(quarters / statement.slot) <= 2 ** statement.logLinks
 
 const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
+const NOTHING_NEW: Taken = { kind: 'known' }
 
 /** What it costs to verify the links of this many quarters, in signatures. */
 const linksCost = ({ slot }: Statement, quarters: number): number =>
@@ -151,6 +152,7 @@ export class Proofs {
     if (known === undefined) return undefined
     const { received, progress } = known
     const quarters = quartersAt(known, entry.time)
+    if (quarters <= progress.quarters) return NOTHING_NEW
     // A time without a link counts only within the slot that is proved already.
     if (entry.kind === 'time' && !isSameSlot(received, quarters, progress.quarters))
       return undefined

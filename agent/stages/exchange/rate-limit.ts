@@ -26,11 +26,14 @@ export class TokenBucket {
    * @returns false when there are fewer.
    */
   take(now: number, cost = 1, reserve = 0): boolean {
-    const tokens = refilled(this.#rate, this.#tokens, now - this.#at)
-    const isTaken = tokens >= cost + reserve
-    this.#at = now
-    this.#tokens = isTaken ? tokens - cost : tokens
-    return isTaken
+    // Many are taken in the same instant, for what one message brought.
+    if (now !== this.#at) {
+      this.#tokens = refilled(this.#rate, this.#tokens, now - this.#at)
+      this.#at = now
+    }
+    if (this.#tokens < cost + reserve) return false
+    this.#tokens -= cost
+    return true
   }
 
   /** Return tokens that were taken at this moment and not used. */
