@@ -10,7 +10,9 @@ export const quantile = (list: readonly number[], share: number): number => {
 export const mean = (list: readonly number[]): number =>
   list.reduce((sum, value) => sum + value, 0) / list.length
 
-const inSeconds = (ms: number): string => (Number.isFinite(ms) ? (ms / 1_000).toFixed(1) : '–')
+/** One decimal; – for what is not finite. */
+export const inSeconds = (ms: number): string =>
+  Number.isFinite(ms) ? (ms / 1_000).toFixed(1) : '–'
 
 /** `p50/p99` of milliseconds, in seconds. */
 export const spread = (list: readonly number[]): string =>

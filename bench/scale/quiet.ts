@@ -14,11 +14,45 @@ export interface Quiet {
   readonly hours: number
   readonly falseDownsPerPairHour: number
   readonly falseVerdictsPerNodeHour: number
+  /** How old what a node knows of the others is: milliseconds, rounded up to quarters of a second. */
+  readonly age: { readonly p50: number; readonly p99: number; readonly max: number }
   /** Anything written at all. */
   readonly wrong: number
 }
 
 const WARM_MS = 60_000
+/** How often ages are looked at. */
+const LOOK_MS = 7_000
+const STEP_MS = 250
+/** All ages from there on count as this one. */
+const STEPS = 480
+
+/** Counts ages: a zone of a thousand has a million at each look. */
+class AgeCounts {
+  readonly #counts = new Float64Array(STEPS + 1)
+
+  look(zone: CoreZone): void {
+    const now = zone.clock.now()
+    for (const n of zone.live) {
+      const { producedAt, self } = zone.agents[n]!.state.table
+      producedAt.forEach((at, index) => {
+        const step = Math.min(STEPS, Math.ceil((now - at) / STEP_MS))
+        if (index !== self) this.#counts[step]!++
+      })
+    }
+  }
+
+  /** The age that this share of them does not exceed; Infinity beyond what is counted. */
+  atMost(share: number): number {
+    const wanted = share * this.#counts.reduce((sum, count) => sum + count, 0)
+    let sum = 0
+    for (let step = 0; step < STEPS; step++) {
+      sum += this.#counts[step]!
+      if (sum >= wanted) return step * STEP_MS
+    }
+    return Infinity
+  }
+}
 
 const sentBy = (zone: CoreZone): { wire: number; body: number } => ({
   wire: zone.live.reduce((sum, n) => sum + zone.network.sentBy(memberOf(n).address).bytes, 0),
@@ -39,7 +73,12 @@ export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> 
       for (const index of changes.verdict) if (j.verdict[index] === 2) verdicts++
     },
   }
-  await zone.clock.advance(minutes * 60_000)
+  const ages = new AgeCounts()
+  const end = zone.clock.now() + minutes * 60_000
+  while (zone.clock.now() < end) {
+    await zone.clock.advance(Math.min(LOOK_MS, end - zone.clock.now()))
+    ages.look(zone)
+  }
   zone.watcher = {}
   const after = sentBy(zone)
   const seconds = minutes * 60
@@ -52,6 +91,7 @@ export const measureQuiet = async (cell: Cell, minutes: number): Promise<Quiet> 
     hours,
     falseDownsPerPairHour: falls / hours / (size * (size - 1)),
     falseVerdictsPerNodeHour: verdicts / hours / size,
+    age: { p50: ages.atMost(0.5), p99: ages.atMost(0.99), max: ages.atMost(1) },
     wrong: zone.writes.length,
   }
 }

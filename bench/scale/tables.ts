@@ -2,7 +2,7 @@
 import type { Burst } from './burst.js'
 import type { Identity } from './cell.js'
 import { CRASH_TIMES, type CrashTimes } from './crash.js'
-import { inColumns, mean, quantile, short, spread } from './figures.js'
+import { inColumns, inSeconds, mean, quantile, short, spread } from './figures.js'
 import type { PartitionRun } from './partition.js'
 import type { Quiet } from './quiet.js'
 
@@ -72,14 +72,16 @@ export const quietTable = (rows: readonly QuietRow[]): string => {
   const head = [
     ...['N', 'loss', 'identity', 'B/s', 'of it bodies', 'probes/s', 'node-hours'],
     ...['false downs/pair-h', 'false condemnations/node-h', 'wrong'],
+    'age p50/p99/max',
   ]
   const cells = rows.map(({ size, lossPercent, identity, quiet }) => [
     ...[String(size), `${lossPercent} %`, identity, quiet.wireBytesPerSecond.toFixed(0)],
     ...[quiet.bodyBytesPerSecond.toFixed(0), quiet.probesPerSecond.toFixed(1)],
     ...[short(quiet.hours * size), short(quiet.falseDownsPerPairHour)],
     ...[short(quiet.falseVerdictsPerNodeHour), String(quiet.wrong)],
+    [quiet.age.p50, quiet.age.p99, quiet.age.max].map(inSeconds).join('/'),
   ])
-  return `Nothing happens: sent by one node, with HTTP and TCP; mistakes of the whole zone\n${inColumns(head, cells)}\n`
+  return `Nothing happens: sent by one node, with HTTP and TCP; mistakes of the whole zone; how old what a node knows of the others is, in seconds\n${inColumns(head, cells)}\n`
 }
 
 export const partitionTable = (rows: readonly PartitionRow[]): string => {

@@ -120,7 +120,10 @@ t.test(
     )
     t.equal(wrongWrites(rows), 0)
     t.match(crashTable(rows.crash), /\n5 +0 % +2 /)
-    t.match(quietTable(rows.quiet), /\n5 +10 % /)
+    t.match(quietTable(rows.quiet), /\n5 +10 % .* \d+\.\d\/\d+\.\d\/\d+\.\d\n/)
+    const [still] = rows.quiet
+    t.ok(still!.quiet.age.p50 > 0 && still!.quiet.age.p50 <= still!.quiet.age.p99)
+    t.ok(still!.quiet.age.p99 <= still!.quiet.age.max && still!.quiet.age.max < 60_000)
     t.match(partitionTable(rows.partition), /\n5 +40\/60 +0 % +1 /)
 
     const [first] = rows.crash
