@@ -38,7 +38,7 @@ export class Digests {
     const madeAt = known?.madeAt ?? -Infinity
     this.#madeAt[place] = madeAt
     if (madeAt < this.#oldest) this.#oldest = madeAt
-    if (this.#old.size > 0) this.#old.delete(place)
+    this.#old.delete(place)
     this.#digest[place] = known === undefined ? 0 : digestOf(known, known.madeAt)
     this.#quarters[place] = known?.progress.quarters ?? 0
   }

@@ -42,13 +42,14 @@ const AGE_UNKNOWN = 255
 
 const KIND = { time: 0, link: 1, statement: 2 } as const
 
-/**
- * The remainders of the time up to which the statement is known to hold. Hundreds are computed each second: times are too
- * large for V8's small integers, and each sum of them would be an object, so the remainder is taken first.
- */
+// The remainder is taken before quarters are added: a time is too large for one of V8's small integers, so each sum with it
+// would allocate, hundreds of times a second.
+
+/** The time up to which the statement is known to hold, as it is sent. */
 const timeByte = ({ received, progress }: KnownStatement): number =>
   ((received.statement.time & (TIME_STEPS - 1)) + progress.quarters) & (TIME_STEPS - 1)
 
+/** The same as a digest, 1 to `DIGEST_STEPS`. */
 const digestNow = ({ received, progress }: KnownStatement): number =>
   ((((received.statement.time % DIGEST_STEPS) | 0) + progress.quarters) % DIGEST_STEPS) + 1
 
@@ -101,10 +102,14 @@ export const newsFor = (
   const nearest = digest === 0 ? Infinity : behindBy(digest, digestNow(known))
   const behind = isOwn && nearest < 0 ? Infinity : nearest
   if (!isBehind(behind, quarters, least)) return undefined
-  if (behind > quarters) {
-    const copy = { quarters, link: progress.link }
-    return { kind: 'statement', received, progress: copy, age: Math.max(0, now - madeAt) }
-  }
+  if (behind > quarters)
+    // Of the progress a copy: it changes with what is taken in.
+    return {
+      kind: 'statement',
+      received,
+      progress: { ...progress },
+      age: Math.max(0, now - madeAt),
+    }
   const time = timeByte(known)
   const { slot } = received.statement
   if (Math.floor((quarters - behind) / slot) === Math.floor(quarters / slot))

@@ -31,7 +31,8 @@ export type Taken =
   /** Not made with the node's keys: the peer that passed it on lies, or was lied to. */
   | { readonly kind: 'forged'; readonly reason: 'signature' | 'link' }
 
-const KNOWN: Taken = { kind: 'known' }
+/** Nothing is new. */
+export const KNOWN: Taken = { kind: 'known' }
 const NEWER_TIME: Taken = { kind: 'newer', isOtherContent: false }
 
 /** A node begins another epoch at each start and after each suspension: at most once in this time. */

@@ -43,7 +43,7 @@ export class OriginClock {
   }
 
   #offsetNow(now: number): number {
-    // Mostly it was just computed.
+    // Mostly `prove` was called in this very instant.
     return now === this.#offsetAt ? this.#offset : this.#offset + (now - this.#offsetAt) * DRIFT
   }
 }

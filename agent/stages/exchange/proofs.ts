@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { knownOf, quartersAt, type Entry } from '../../identity/entries.js'
-import type { MemberStatement, Taken } from '../../identity/member-statement.js'
+import { KNOWN, type MemberStatement, type Taken } from '../../identity/member-statement.js'
 import type { OwnStatement } from '../../identity/own-statement.js'
 import type { MemberEntry } from './member-entry.js'
 import type { ReceivedStatement, Statement } from '../../identity/statement.js'
@@ -42,7 +42,6 @@ const isInChain = ({ statement }: ReceivedStatement, quarters: number): boolean 
   Math.floor(quarters / statement.slot) <= 2 ** statement.logLinks
 
 const WRONG_LINK: Taken = { kind: 'forged', reason: 'link' }
-const NOTHING_NEW: Taken = { kind: 'known' }
 
 /** What it costs to verify the links of this many quarters, in signatures. */
 const linksCost = ({ slot }: Statement, quarters: number): number =>
@@ -152,7 +151,7 @@ export class Proofs {
     if (known === undefined) return undefined
     const { received, progress } = known
     const quarters = quartersAt(known, entry.time)
-    if (quarters <= progress.quarters) return NOTHING_NEW
+    if (quarters <= progress.quarters) return KNOWN
     // A time without a link counts only within the slot that is proved already.
     if (entry.kind === 'time' && !isSameSlot(received, quarters, progress.quarters))
       return undefined

@@ -52,6 +52,51 @@ const take = (one: MemberStatement, entry: Entry, now: number): string => {
 const numberOf = (one: MemberStatement): number =>
   one.received === undefined ? -1 : one.received.statement.time + one.progress.quarters
 
+t.test(
+  'times up to the largest that a statement can have are sent and read as remainders',
+  async t => {
+    const anyTime = fc.record({
+      time: fc.bigInt({ min: 0n, max: 2n ** 48n - 1n }),
+      quarters: fc.integer({ min: 200, max: 65_535 }),
+      ahead: fc.integer({ min: -127, max: 128 }),
+    })
+    fc.assert(
+      fc.property(anyTime, ({ time, quarters, ahead }) => {
+        const statement = { time: Number(time), slot: SLOT }
+        const one = {
+          received: { statement, bytes: Buffer.alloc(0) },
+          ...{ progress: { quarters, link: '00'.repeat(10) }, madeAt: 0 },
+        } as KnownStatement
+        const until = time + BigInt(quarters)
+        t.equal(digestOf(one, 0), Number(until % 255n) + 1)
+        t.equal(quartersAt(one, Number((until + BigInt(ahead)) % 256n)), quarters + ahead)
+        const news = newsFor(one, Number((until - 100n) % 255n) + 1, 0)
+        t.match(news, { kind: 'link', time: Number(until % 256n) })
+      }),
+    )
+  },
+)
+
+t.test('news of a statement do not change with what its receiver takes in later', async t => {
+  const clock = new FakeClock(1_000, undefined, { settle: () => Promise.resolve() })
+  const seams = { clock, seed: () => Buffer.alloc(10, 3), save: () => undefined, nextHeartbeat }
+  const identity = { origin, keys, generation: 1, savedEpoch: 0 }
+  const own = new OwnStatement(identity, SLOT, content([]), seams)
+  const one = new MemberStatement(origin, 1, verify)
+  const hear = () => {
+    const { received, progress } = own.news()
+    return one.takeStatement(received, progress, 0, clock.now()).kind
+  }
+  await clock.advance(5_000)
+  t.equal(hear(), 'newer')
+  const entry = newsFor(known(one)!, 0, clock.now()) as Extract<Entry, { kind: 'statement' }>
+  const before = { ...entry.progress }
+  await clock.advance(5_000)
+  t.equal(hear(), 'newer')
+  t.strictSame(entry.progress, before)
+  t.not(one.progress.quarters, before.quarters)
+})
+
 t.test('a peer that sent its digest gets what it lacks, and nothing else', async t => {
   const act = fc.record({
     after: fc.oneof(fc.integer({ min: 0, max: 1_500 }), fc.integer({ min: 0, max: 20_000 })),
