@@ -41,7 +41,8 @@ signed as in production. It says nothing about CPU or memory.
   --splits 50,30,10              percent on the smaller side of a partition
   --partition-nodes 10,100       sizes of the partition table
   --runs N                       runs of the partition table in all; default 24
-${SHARED_HELP}Exits with 1 when something was written about a node that is not down, or by a minority; with --quick when anything
+${SHARED_HELP}A run of more than a minute shows each row on standard error when it is done.
+Exits with 1 when something was written about a node that is not down, or by a minority; with --quick when anything
 that must be so is not.
 `
 
@@ -124,13 +125,19 @@ if (!isWorking()) {
         plans.map(each => quietOrder(each, size, loss, minutes ?? bySize(size, MINUTES))),
       ),
     )
-    const tables = await fill(new URL(import.meta.url), plan, {
+    const orders = {
       crash: only.has('crash') ? crashes : [],
       burst: only.has('burst') ? bursts : [],
       quiet: only.has('quiet') ? quiets : [],
       partition: only.has('partition')
         ? plans.flatMap(each => partitionOrders(each, cutsOf(cutSizes, splits, losses), runs))
         : [],
+    }
+    const tables = await fill(new URL(import.meta.url), plan, orders, {
+      crash: crashTable,
+      burst: burstTable,
+      quiet: quietTable,
+      partition: partitionTable,
     })
     const { crash, burst, quiet, partition } = tables
     const wrong = wrongWrites(tables)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { totalmem } from 'node:os'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { costOf, measure, type Job, type Measured } from './job.js'
 
@@ -10,15 +11,28 @@ export const isWorking = (): boolean => {
   return true
 }
 
+/** Of the machine's memory, for all threads. */
+const MEMORY_SHARE = 0.75
+
+interface Shift {
+  readonly jobs: readonly Job[]
+  readonly oldGenerationMb: number
+  readonly done: (place: number, result: Measured) => void
+}
+
 /** Hand out jobs until there are none. */
 const serve = (
   program: URL,
   next: () => number | undefined,
-  { jobs, done }: { jobs: readonly Job[]; done: (place: number, result: Measured) => void },
+  { jobs, oldGenerationMb, done }: Shift,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
     // Mostly short-lived objects: a large nursery saves a tenth of the time.
-    const worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 128 } })
+    const limits = {
+      maxYoungGenerationSizeMb: 128,
+      maxOldGenerationSizeMb: oldGenerationMb,
+    }
+    const worker = new Worker(program, { resourceLimits: limits })
     let place: number | undefined
     const go = (): void => {
       place = next()
@@ -38,21 +52,21 @@ const serve = (
 /**
  * Run all jobs on so many threads of `program`, the longest first. Each job is a zone of its own with its own seed, so
  * the results do not depend on the number of threads.
- * @returns in the order of the jobs.
+ * @param onDone is called with a job's place among them, and its result
  */
 export const runJobs = async (
   program: URL,
   jobs: readonly Job[],
-  { threads, onDone }: { threads: number; onDone: (job: Job) => void },
-): Promise<Measured[]> => {
-  const results: Measured[] = []
+  { threads, onDone }: { threads: number; onDone: (place: number, result: Measured) => void },
+): Promise<void> => {
   const order = [...jobs.keys()].sort((a, b) => costOf(jobs[b]!) - costOf(jobs[a]!))
-  const done = (place: number, result: Measured): void => {
-    results[place] = result
-    onDone(jobs[place]!)
-  }
   const width = Math.min(threads, jobs.length)
   const next = (): number | undefined => order.shift()
-  await Promise.all(Array.from({ length: width }, () => serve(program, next, { jobs, done })))
-  return results
+  // V8's own limit is 4 GB, in which a zone of a thousand agents spends most of its time on collecting garbage.
+  const oldGenerationMb = Math.floor((MEMORY_SHARE * totalmem()) / 2 ** 20 / width)
+  await Promise.all(
+    Array.from({ length: width }, () =>
+      serve(program, next, { jobs, oldGenerationMb, done: onDone }),
+    ),
+  )
 }

@@ -113,22 +113,40 @@ export const cutsOf = (
     splits.flatMap(split => losses.map(lossPercent => ({ size, split, lossPercent }))),
   )
 
-/** Measure all rows of several tables at once. */
+type RowsOf<T> = { [K in keyof T]: (T[K] extends readonly Order<infer R>[] ? R : never)[] }
+
+/**
+ * Measure all rows of several tables at once.
+ * @param texts how a table with one row looks; in a long run each row is shown so, on standard error, as soon as it is done
+ */
 export const fill = async <T extends Record<string, readonly Order<unknown>[]>>(
   program: URL,
   plan: Plan,
   tables: T,
-): Promise<{ [K in keyof T]: (T[K] extends readonly Order<infer R>[] ? R : never)[] }> => {
-  const orders = Object.values(tables).flat()
-  const jobs = orders.flatMap(order => order.jobs)
-  const progress = showProgress(jobs.length)
-  const onDone = (job: Job): void => progress.done(job)
-  const results = await runJobs(program, jobs, { threads: plan.threads, onDone })
+  texts: { readonly [K in keyof T]?: (rows: RowsOf<T>[K]) => string } = {},
+): Promise<RowsOf<T>> => {
+  const rows = Object.entries(tables).flatMap(([name, list]) =>
+    list.map(order => ({ name, order, left: order.jobs.length, measured: [] as Measured[] })),
+  )
+  const places = rows.flatMap(row => row.order.jobs.map((job, at) => ({ row, job, at })))
+  const progress = showProgress(places.length)
+  await runJobs(
+    program,
+    places.map(({ job }) => job),
+    {
+      threads: plan.threads,
+      onDone: (place, result) => {
+        const { row, job, at } = places[place]!
+        row.measured[at] = result
+        progress.done(job)
+        if (--row.left > 0) return
+        const text = texts[row.name]?.([row.order.finish(row.measured)] as never)
+        if (text !== undefined) progress.row(text)
+      },
+    },
+  )
   progress.end()
-  let at = 0
-  const filled = Object.entries(tables).map(([name, list]) => [
-    name,
-    list.map(order => order.finish(results.slice(at, (at += order.jobs.length)))),
-  ])
-  return Object.fromEntries(filled) as never
+  const rowsOf = (name: string): unknown[] =>
+    rows.filter(row => row.name === name).map(({ order, measured }) => order.finish(measured))
+  return Object.fromEntries(Object.keys(tables).map(name => [name, rowsOf(name)])) as never
 }
