@@ -33,14 +33,19 @@ export class Digests {
     this.#quarters = new Float64Array(size)
   }
 
-  /** What is known of this member now; undefined for nothing. */
-  set(place: number, known: KnownStatement | undefined): void {
+  /**
+   * What is known of this member now; undefined for nothing.
+   * @returns what `digestOf` returns while that is recent
+   */
+  set(place: number, known: KnownStatement | undefined): number {
+    const digest = known === undefined ? 0 : digestOf(known, known.madeAt)
     const madeAt = known?.madeAt ?? -Infinity
     this.#madeAt[place] = madeAt
     if (madeAt < this.#oldest) this.#oldest = madeAt
     this.#old.delete(place)
-    this.#digest[place] = known === undefined ? 0 : digestOf(known, known.madeAt)
+    this.#digest[place] = digest
     this.#quarters[place] = known?.progress.quarters ?? 0
+    return digest
   }
 
   /** `digestOf` for each place. @param now never earlier than in a previous call */

@@ -61,12 +61,17 @@ export class StatementNews {
     }
   }
 
-  /** More is known of this member. @param isOther it says something else */
-  changed(place: number, known: KnownStatement, isOther: boolean): void {
-    this.#digests.set(place, known)
-    if (!isOther) return
-    this.#urgent.add(place)
-    this.#sentUnasked.delete(place)
+  /**
+   * More is known of this member.
+   * @param isOther it says something else
+   * @returns its digest while that is recent
+   */
+  changed(place: number, known: KnownStatement, isOther: boolean): number {
+    if (isOther) {
+      this.#urgent.add(place)
+      this.#sentUnasked.delete(place)
+    }
+    return this.#digests.set(place, known)
   }
 
   /** Peers have links of this member that fit no statement that is known here. */

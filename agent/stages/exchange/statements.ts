@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
 import type { NodeName } from '../../../core/ids.js'
 import { FLAG } from '../../../vote/evidence.js'
-import { digestOf, knownOf, type Entry, type KnownStatement } from '../../identity/entries.js'
+import { knownOf, OLDEST_MS, type Entry, type KnownStatement } from '../../identity/entries.js'
 import { LINK_BYTES } from '../../identity/link-chain.js'
 import type { Taken } from '../../identity/member-statement.js'
 import { OwnStatement } from '../../identity/own-statement.js'
@@ -218,16 +218,15 @@ export class Statements {
     if (taken.kind !== 'newer') this.#complain(taken, index, arrival)
     const isOther = member.latest.received !== before
     if (!isOther && taken.kind !== 'newer') return undefined
-    const known = this.#known(index)!
+    const known = knownOf(member.latest)!
     if (isOther) member.urgentSince = urgentSince(before?.statement, known, { ...member, now })
-    arrival.seen[index] = digestOf(known, now)
-    return this.#learned(index, known, isOther)
+    const digest = this.#news.changed(index, known, isOther)
+    arrival.seen[index] = now - known.madeAt > OLDEST_MS ? 0 : digest
+    return this.#learned(index, member, known)
   }
 
-  /** More is known of this member. @param isOther it says something else */
-  #learned(index: number, known: KnownStatement, isOther: boolean): News | undefined {
-    const member = this.#members[index]!
-    this.#news.changed(index, known, isOther)
+  /** More is known of this member. */
+  #learned(index: number, member: MemberEntry, known: KnownStatement): News | undefined {
     const { fellBackAt } = member
     if (fellBackAt !== Infinity && known.madeAt <= fellBackAt + FALLBACK_MARGIN_MS) return undefined
     this.#signs(member)
