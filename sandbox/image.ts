@@ -6,6 +6,7 @@ export const IMAGE_FLAGS: readonly string[] = [
   '--max-semi-space-size=1',
   '--lite-mode',
   '--v8-pool-size=1',
+  '--single-threaded-gc',
 ]
 const FIRST_WITHOUT_FLAG = 24
 /**

@@ -91,6 +91,7 @@ t.test('every option that a page names exists', { skip: !existsSync(definitions)
     'lite-mode',
     'max-semi-space-size',
     'v8-pool-size',
+    'single-threaded-gc',
     'single-threaded',
     'jitless',
   ])
