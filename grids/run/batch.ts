@@ -153,7 +153,7 @@ export class Batch {
       if (outcome.kind === 'refused' && outcome.status === 400) break
       if (outcome.kind === 'refused' && outcome.reason === 'Refused')
         refusals.set(operation, outcome)
-      if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.unavailable = outcome
+      if (outcome.kind === 'unavailable' && !this.#isItsOwn(outcome)) this.#end(operation, outcome)
       if (outcome.kind === 'withheld') this.isWithheld = true
       if (outcome.kind === 'done' || this.#hasEnded) break
     }
@@ -187,8 +187,16 @@ export class Batch {
       case 'unavailable':
         if (this.#isItsOwn(outcome))
           this.#refuse(operation, { reason: 'ServerError', message: outcome.message })
-        else this.unavailable ??= outcome
+        else this.#end(operation, outcome)
     }
+  }
+
+  /** Skip what remains. A server that answers with an error may still take a status, which then says why. */
+  #end(operation: Operation, outcome: Unavailable): void {
+    this.unavailable ??= outcome
+    if (outcome.isPerhapsItsOwn !== true) return
+    const { message } = outcome
+    this.failures.push({ unit: unitOf(operation), reason: 'ServerError', message })
   }
 
   /** Whether a failure may concern one child only; then the others are tried. */

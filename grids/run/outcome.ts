@@ -41,6 +41,13 @@ export const done = (version?: string): Outcome => ({ kind: 'done', version })
 const isFieldConflict = ({ details }: KubeStatusError): boolean =>
   details?.causes?.some(({ reason }) => reason === 'FieldManagerConflict') ?? false
 
+/**
+ * How the apiserver's answer to an apply begins when a field of the template has a wrong type, does not exist, or is there
+ * twice. It says 500, though a repetition gets the same answer.
+ */
+const WRONG_FIELD =
+  /^failed to (create typed patch object|convert new object) \([^)]*\)( to proper version: unable to convert [^:]*)?: /
+
 const statusOutcome = (error: KubeStatusError): Outcome => {
   const { status, said, reason, retryAfterMs } = error
   const message = said === '' ? `${status} ${reason}` : said
@@ -52,6 +59,15 @@ const statusOutcome = (error: KubeStatusError): Outcome => {
       status,
     }
   if (status === 409) return { kind: 'stale', message }
+  if (status === 500 && WRONG_FIELD.test(message)) {
+    const why = message.replace(WRONG_FIELD, '')
+    return {
+      kind: 'refused',
+      reason: 'Refused',
+      message: `the template is invalid: ${why}`,
+      status,
+    }
+  }
   if (status === 401 || status === 408 || status === 429 || status >= 500)
     return {
       ...{ kind: 'unavailable', message: reasonOf(error), retryAfterMs },

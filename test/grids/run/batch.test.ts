@@ -41,3 +41,55 @@ for (const victim of ['web-a', 'web-d'])
     t.equal(JSON.stringify(failures).match(/"unit":/g)?.length, 1, 'only its unit has failed')
     await stage.close()
   })
+
+/** The apiserver says 500 about every child. */
+const failing =
+  (message: string) =>
+  (client: ResourceClient): ResourceClient => ({
+    ...client,
+    serverTime: () => client.serverTime(),
+    apply: () =>
+      Promise.reject(
+        new KubeStatusError('PATCH /x', { status: 500, reason: 'InternalError', message }),
+      ),
+  })
+
+const OBJECT = '(shop/web-a; apps/v1, Kind=Deployment)'
+const wrongs = [
+  [
+    `failed to create typed patch object ${OBJECT}: .spec.template.spec.containers: expected list, got &{map[]}`,
+    'the template is invalid: .spec.template.spec.containers: expected list, got &{map[]}',
+  ],
+  [
+    `failed to convert new object ${OBJECT} to proper version: unable to convert unstructured object to apps/v1, Kind=Deployment: cannot convert float64 to int64`,
+    'the template is invalid: cannot convert float64 to int64',
+  ],
+] as const
+
+for (const [index, [said, message]] of wrongs.entries())
+  t.test(`a field of a wrong type is told as the template's fault: ${message}`, async t => {
+    const stage = new GridStage(server, `typed${index}`)
+    await stage.open()
+    for (const unit of ['a', 'b', 'c', 'd']) await stage.node(unit, unit)
+    await stage.make(deploymentGrid('web'))
+    await stage.start({ between: failing(said) })
+    await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False Refused')
+    const failures = at(await stage.get('DeploymentGrid', 'web'), 'status.failures') as object[]
+    t.strictSame(
+      failures,
+      ['a', 'b', 'c', 'd'].map(unit => ({ unit, reason: 'Refused', message })),
+    )
+    await stage.close()
+    t.strictSame(stage.differences, [])
+  })
+
+t.test('a server that fails about every child is told in the status', async t => {
+  const stage = new GridStage(server, 'failing')
+  await stage.open()
+  for (const unit of ['a', 'b', 'c', 'd']) await stage.node(unit, unit)
+  await stage.make(deploymentGrid('web'))
+  await stage.start({ between: failing('failed calling webhook "x"') })
+  await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False ServerError')
+  await stage.close()
+  t.strictSame(stage.differences, [])
+})
