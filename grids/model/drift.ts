@@ -53,6 +53,36 @@ const DEFAULTED: ReadonlySet<string> = new Set([
   ...['defaultMode', 'volumeMode'],
 ])
 
+/** Fields of a container or its probes as `FILLED_IN` has them. */
+const OF_CONTAINER: readonly string[] = [
+  ...['imagePullPolicy', 'terminationMessagePath', 'terminationMessagePolicy'],
+  ...['livenessProbe', 'readinessProbe', 'startupProbe'].flatMap(probe =>
+    [
+      ...['timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'],
+      ...['httpGet.path', 'httpGet.scheme'],
+    ].map(field => `${probe}.${field}`),
+  ),
+]
+
+/**
+ * Fields that the apiserver chooses where they are empty: `clusterIP: ""` asks for any address, as no `clusterIP` does.
+ * Paths without list items.
+ */
+const FILLED_IN: ReadonlySet<string> = new Set(
+  [
+    ...['type', 'clusterIP', 'clusterIPs', 'ipFamilies', 'sessionAffinity'],
+    ...['externalTrafficPolicy', 'healthCheckNodePort', 'ports.nodePort', 'ports.targetPort'],
+    ...['strategy.type', 'updateStrategy.type', 'podManagementPolicy'],
+    ...[
+      ...['restartPolicy', 'dnsPolicy', 'schedulerName'],
+      ...OF_CONTAINER.flatMap(field => [`containers.${field}`, `initContainers.${field}`]),
+    ].map(field => `template.spec.${field}`),
+  ].map(field => `spec.${field}`),
+)
+
+const isLeftToServer = (wanted: unknown, path: string): boolean =>
+  isEmpty(wanted) && FILLED_IN.has(path.replaceAll(/\[[^\]]*\]/g, ''))
+
 /** Maps of text in which an unwanted entry is a difference even when the wanted map is empty. */
 const OF_TEXTS = /(^|\.)(selector|nodeSelector|matchLabels)$/
 
@@ -68,6 +98,7 @@ const mapSays = (live: Json, wanted: Json, path: string): boolean =>
  */
 const says = (live: unknown, wanted: unknown, path: string): boolean => {
   if (live === undefined) return isEmpty(wanted)
+  if (isLeftToServer(wanted, path)) return true
   if (Array.isArray(wanted))
     return (
       Array.isArray(live) &&
@@ -141,7 +172,7 @@ const strayDrift = (
     const value = values[key]
     // An empty list cannot be owned; an empty map must at least exist.
     const isThere = Array.isArray(inner)
-      ? inner.length === 0 && says(value, inner, path)
+      ? inner.length === 0 && says(value, inner, joinPath(path, key))
       : isMap(inner) && !hasKeys(inner) && isMap(value)
     if (!isThere) return { cause: 'not-ours', path: joinPath(path, key) }
   }

@@ -369,3 +369,33 @@ t.test('fields that the apiserver leaves out, since they are empty', t => {
   t.match(driftOf(wanted, live({ f: 'x', d: [1] })), { cause: 'changed', path: 'spec.d' })
   t.end()
 })
+
+t.test('fields that the apiserver fills in, since they are empty', t => {
+  const service = (more: Json) =>
+    childOf(serviceGrid('web', { template: { ports: [{ port: 80, ...more }], ...more } }))
+  const empty = { clusterIP: '', clusterIPs: [], ipFamilies: [], nodePort: 0, targetPort: 0 }
+  const chosen = { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4'] }
+  const ports = [{ port: 80, protocol: 'TCP', ...empty, nodePort: 30_001, targetPort: 80 }]
+  const wanted = service(empty)
+  t.equal(driftOf(wanted.object, applied(wanted, { spec: { ...chosen, ports } })), undefined)
+  const one = service({ clusterIP: '10.0.0.2' })
+  t.match(driftOf(one.object, applied(one, { spec: chosen })), { path: 'spec.clusterIP' })
+
+  const pods = (probe: Json, labels: Json): Json => {
+    const { template: pods } = template() as { template: Json }
+    const containers = [{ name: 'web', readinessProbe: probe }]
+    const meta = { labels: { app: 'web', ...labels } }
+    return { template: { ...pods, metadata: meta, spec: { containers } } }
+  }
+  const grid = (probe: Json, labels: Json = {}) =>
+    childOf(deploymentGrid('web', { template: template('a:1', pods(probe, labels)) }))
+  const slow = grid({ periodSeconds: 0 })
+  const periodOf = (before: typeof slow, after: typeof slow) =>
+    driftOf(before.object, applied(before, { spec: after.object['spec'] as Json }))
+  t.equal(periodOf(slow, grid({ periodSeconds: 10 })), undefined)
+  t.match(periodOf(grid({ periodSeconds: 5 }), grid({ periodSeconds: 10 })), { cause: 'changed' })
+  t.match(periodOf(grid({}, { type: '' }), grid({}, { type: 'x' })), {
+    path: 'spec.template.metadata.labels.type',
+  })
+  t.end()
+})
