@@ -30,7 +30,10 @@ const requestsOf = ({ grid, units }: Placed): readonly NameRequest[] => {
  * Whether children of two grids may want the same name. Names are `<grid>-…`, so one grid's name must be a prefix of the
  * other's.
  */
-export const areRivals = (a: Grid, b: Grid): boolean =>
+export const areRivals = (
+  a: Pick<Grid, 'namespace' | 'name'>,
+  b: Pick<Grid, 'namespace' | 'name'>,
+): boolean =>
   a.namespace === b.namespace &&
   (`${a.name}-`.startsWith(`${b.name}-`) || `${b.name}-`.startsWith(`${a.name}-`))
 

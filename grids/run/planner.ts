@@ -14,7 +14,7 @@ import type { GridRecord } from './grid-record.js'
 import { CompactChild } from './compact-child.js'
 import type { Tables } from './tables.js'
 
-type PlannerTables = Pick<Tables, 'unitsOf' | 'rivalsOf' | 'heldBy'>
+type PlannerTables = Pick<Tables, 'unitsOf' | 'rivalsOf' | 'namesHeldFrom'>
 
 interface Kept {
   readonly revision: string
@@ -59,7 +59,7 @@ export class Planner {
     const units = this.#tables.unitsOf(grid.source)
     const rivals = this.#tables.rivalsOf(grid)
     const placed = { grid, units }
-    const held = this.#tables.heldBy([grid, ...rivals.map(rival => rival.grid)])
+    const held = this.#tables.namesHeldFrom(grid)
     const namings = nameChildren(placed, rivals, held)
     const names = textOf(namings)
     const kept = this.#kept.get(key)

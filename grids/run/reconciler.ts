@@ -115,16 +115,17 @@ export class Reconciler {
       this.#forget(key)
       return { kind: 'done' }
     }
-    // The garbage collector deletes its children.
-    if (record.isDeleting) return { kind: 'done' }
+    const { reading, isDeleting } = record
     const memory = this.#memoryOf(record)
-    const pass = { record, memory, signal, guard: this.#guardOf(record) }
-    const { reading } = record
     // The tables may be from another store.
     if (this.#seams.client.storeTrouble() !== undefined) return { kind: 'done', againMs: DOUBT_MS }
-    if (!reading.ok) return this.#invalid(pass, reading.trouble)
     if (!memory.isSettled((kind, version) => tables.hasReached(kind, version)))
       return { kind: 'done', againMs: SEEN_MS }
+    if (isDeleting || !reading.ok) tables.giveUp(key)
+    // The garbage collector deletes its children.
+    if (isDeleting) return { kind: 'done' }
+    const pass = { record, memory, signal, guard: this.#guardOf(record) }
+    if (!reading.ok) return this.#invalid(pass, reading.trouble)
     return this.#valid(pass, reading.grid)
   }
 

@@ -107,13 +107,21 @@ export class Tables {
     )
   }
 
-  /** Names that existing children of these grids have, or that are promised to them. */
-  heldBy(grids: readonly Grid[]): ReadonlyMap<string, NameHolder> {
+  /**
+   * Names that existing children of this grid and its rivals have, and those promised to rivals. A rival that is invalid or
+   * being deleted wants nothing and still has its children.
+   */
+  namesHeldFrom(grid: Grid): ReadonlyMap<string, NameHolder> {
     const held = new Map<string, NameHolder>()
-    for (const { uid = '', kind: gridKind } of grids)
+    const rivals = this.grids().filter(record => areRivals(grid, record))
+    for (const { uid, key } of rivals)
+      for (const name of uid === grid.uid ? [] : (this.#names.get(key) ?? []))
+        held.set(name, { gridUid: uid, suffix: undefined })
+    // After the promises: a child that exists counts more.
+    for (const record of rivals)
       for (const kind of childKinds)
-        for (const { namespace, name, labels } of this.#children[kind].byIndex('owner', uid))
-          held.set(nameKey(kind, namespace, name), nameHolderOf({ uid, kind: gridKind }, labels))
+        for (const child of this.#children[kind].byIndex('owner', record.uid))
+          held.set(nameKey(kind, child.namespace, child.name), nameHolderOf(record, child.labels))
     return held
   }
 
@@ -137,7 +145,7 @@ export class Tables {
    * @returns the names that are promised to other grids, by `nameKey`
    */
   want(record: GridRecord, { children }: GridPlan): ReadonlySet<string> {
-    this.#giveUp(record.key)
+    this.giveUp(record.key)
     const keys = children.map(({ kind, name }) => nameKey(kind, record.namespace, name))
     const isTaken = (key: string): boolean => this.#wanted.has(key)
     const own = keys.filter(key => !isTaken(key))
@@ -145,6 +153,12 @@ export class Tables {
     for (const key of own) this.#wanted.set(key, record)
     this.#names.set(record.key, own)
     return taken
+  }
+
+  /** Other grids may have the names that were promised to this one, by its key, and that none of its children has. */
+  giveUp(grid: string): void {
+    for (const name of this.#names.get(grid) ?? []) this.#wanted.delete(name)
+    this.#names.delete(grid)
   }
 
   /** Whether the watch has reported a write. */
@@ -178,7 +192,7 @@ export class Tables {
 
   #gridChanged(before: GridRecord | undefined, after: GridRecord | undefined): void {
     if (before !== undefined && before.uid !== after?.uid) this.#byUid.delete(before.uid)
-    if (after === undefined) this.#giveUp(before!.key)
+    if (after === undefined) this.giveUp(before!.key)
     else this.#byUid.set(after.uid, after)
     if (before?.revision !== after?.revision) this.#seams.onGrid((after ?? before)!.key)
   }
@@ -197,10 +211,5 @@ export class Tables {
     const wanting = this.#wanted.get(nameKey(kind, namespace, name))
     if (wanting !== undefined) keys.add(wanting.key)
     for (const key of keys) this.#seams.onChild(key)
-  }
-
-  #giveUp(grid: string): void {
-    for (const key of this.#names.get(grid) ?? []) this.#wanted.delete(key)
-    this.#names.delete(grid)
   }
 }

@@ -15,7 +15,7 @@ const makePlanOf = (): ((raw: Raw, units: readonly string[]) => GridPlan) => {
   const planner = new Planner({
     unitsOf: () => now,
     rivalsOf: () => [],
-    heldBy: () => new Map(),
+    namesHeldFrom: () => new Map(),
   })
   return (raw, units) => {
     now = units
