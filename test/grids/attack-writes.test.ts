@@ -9,7 +9,7 @@ import type { ObjectBody } from '../../kube/client/write.js'
 import { startGridApi } from '../../testkit/kube/grid-api.js'
 import { deploymentGrid, template } from '../../testkit/kube/grid-objects.js'
 import { GridStage } from '../../testkit/kube/grid-stage.js'
-import { never, until } from '../../testkit/kube/raw-objects.js'
+import { at, never, until } from '../../testkit/kube/raw-objects.js'
 
 t.setTimeout(120_000)
 
@@ -191,5 +191,31 @@ t.test('a child that changes before each write', async t => {
   asked = 0
   await wait(6_000)
   t.ok(asked <= 3, `asked ${asked} times in 6 s`)
+  await stage.close()
+})
+
+t.test('a volume that becomes one of another kind under its name', async t => {
+  const kinds = [
+    { configMap: { name: 'a' } },
+    { secret: { secretName: 'b' } },
+    { emptyDir: {} },
+    { hostPath: { path: '/x' } },
+  ]
+  const spec = (kind: object) => {
+    const { template: pods } = template() as { template: { spec: object } }
+    return { template: { ...pods, spec: { ...pods.spec, volumes: [{ name: 'v', ...kind }] } } }
+  }
+  const stage = new GridStage(server, 'volume')
+  await stage.open()
+  await stage.node('n1', 'north')
+  await stage.make(deploymentGrid('web', { template: template('nginx:1', spec(kinds[0]!)) }))
+  await stage.start()
+  for (const [index, kind] of kinds.entries()) {
+    if (index > 0) await stage.change('DeploymentGrid', 'web', { spec: { template: spec(kind) } })
+    t.strictSame(await stage.written(), ['apply deployments web-north'])
+    const { spec: child } = await stage.get('Deployment', 'web-north')
+    t.strictSame(at(child, 'template.spec.volumes'), [{ name: 'v', ...kind }])
+  }
+  t.strictSame(stage.differences, [])
   await stage.close()
 })
