@@ -146,7 +146,9 @@ export class Reconciler {
     goneUnits.look(decision, graceMs, heldMessage(record.status) !== undefined)
     const { operations, failures, waitMs } = dueOperations(decision, pass, promised)
     const stands = { plan, decision, states: decision.states, failures, waitMs }
-    if (operations.length > MANY) await this.#writeStatus(pass, stands)
+    // A retry would say for a moment that nothing is wrong.
+    const isRetry = (this.#states.get(record.key)?.failed ?? 0) > 0
+    if (operations.length > MANY && !isRetry) await this.#writeStatus(pass, stands)
     const batch = new Batch(pass, {
       executor: this.#executor,
       ...{ counters: this.#seams.counters, clock: this.#seams.clock },

@@ -44,14 +44,15 @@ for (const victim of ['web-a', 'web-d'])
 
 /** The apiserver says 500 about every child. */
 const failing =
-  (message: string) =>
+  (message: string, onAsked: () => void = () => undefined) =>
   (client: ResourceClient): ResourceClient => ({
     ...client,
     serverTime: () => client.serverTime(),
-    apply: () =>
-      Promise.reject(
-        new KubeStatusError('PATCH /x', { status: 500, reason: 'InternalError', message }),
-      ),
+    apply: () => {
+      onAsked()
+      const answer = { status: 500, reason: 'InternalError', message }
+      return Promise.reject(new KubeStatusError('PATCH /x', answer))
+    },
   })
 
 const OBJECT = '(shop/web-a; apps/v1, Kind=Deployment)'
@@ -83,13 +84,22 @@ for (const [index, [said, message]] of wrongs.entries())
     t.strictSame(stage.differences, [])
   })
 
-t.test('a server that fails about every child is told in the status', async t => {
+t.test('a server that fails about every child is told in the status, and stays told', async t => {
   const stage = new GridStage(server, 'failing')
   await stage.open()
-  for (const unit of ['a', 'b', 'c', 'd']) await stage.node(unit, unit)
+  for (let unit = 0; unit < 40; unit++) await stage.node(`u${unit}`, `u${unit}`)
   await stage.make(deploymentGrid('web'))
-  await stage.start({ between: failing('failed calling webhook "x"') })
+  let asked = 0
+  await stage.start({ between: failing('failed calling webhook "x"', () => asked++) })
   await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False ServerError')
+  stage.writes.splice(0)
+  const before = asked
+  await until('it is tried twice again', () => asked >= before + 6)
+  t.equal(await stage.condition('DeploymentGrid', 'web'), 'False ServerError')
+  t.notOk(
+    stage.writes.some(({ what }) => what.includes('/status')),
+    'nothing else was said',
+  )
   await stage.close()
   t.strictSame(stage.differences, [])
 })
