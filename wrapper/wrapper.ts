@@ -4,6 +4,7 @@ import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/client/credentials.js'
 import type { Listener, ListenSeams, ServerTls } from '../net/listen.js'
+import { byUser, trustedUsers } from '../net/socket-users.js'
 import { keepRenewed } from '../net/tls-files.js'
 import type { Folder } from './disk/folder.js'
 import type { AskAgent } from './health/agent-client.js'
@@ -90,6 +91,7 @@ class NodeWrapper implements Wrapper {
         upstream: () => credentials.anonymous(),
         recordOf: target => this.#server?.store.table(target.row.resource).get(keyOf(target)),
         isCut: () => this.#isCut(),
+        sources: byUser(trustedUsers(), { clock }),
       },
     )
   }

@@ -22,7 +22,7 @@ export const startProxy = async (
 ) => {
   const log = recordingLog()
   const proxy = new Proxy(
-    { maxEvents: 3, maxBytes: 100_000 },
+    { maxEvents: 6, maxBytes: 200_000 },
     {
       ...{ clock: systemClock, random: systemRandom, log },
       recordOf: () => undefined,

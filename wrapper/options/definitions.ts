@@ -140,14 +140,15 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     group: 'Offline',
     kind: integer(0, 100_000),
     default: '1000',
-    summary: 'most Events that wait in memory for the apiserver; 0 refuses them',
+    summary:
+      'most Events that wait in memory for the apiserver, at most half of them from one user; 0 refuses them',
   },
   eventBufferBytes: {
     flag: 'event-buffer-bytes',
     group: 'Offline',
     kind: integer(0, 100_000_000),
     default: '1048576',
-    summary: 'most bytes of these Events',
+    summary: 'most bytes of these Events, shared in the same way',
   },
   logLevel: logLevelOption,
 }

@@ -8,6 +8,8 @@ export interface QueuedEvent {
   readonly url: string
   readonly headers: string[]
   readonly body: Buffer
+  /** Who sent it: sources share the queue. */
+  readonly source: string
 }
 
 /**
@@ -36,7 +38,7 @@ export interface QueueSeams {
 export interface QueueCounts {
   accepted: number
   sent: number
-  /** Not accepted, because the queue was full: the caller got an error. */
+  /** Not accepted, because the queue or the source's share of it was full: the caller got an error. */
   dropped: number
   /** Refused by the apiserver: a token had expired, a namespace was gone, or it failed or dropped the connection each time. */
   refused: number
@@ -52,8 +54,17 @@ const MAX_FAILURES = 12
 /** After as many attempts without an answer each second one is made with another Event: it may be this one's fault. */
 const DOUBTED_AFTER = 3
 
+/** What one source has in the queue. */
+interface Share {
+  events: number
+  bytes: number
+  /** Number of the attempt that was its last; of the newest one of all when it came. */
+  turn: number
+}
+
 interface Waiting {
   readonly event: QueuedEvent
+  readonly share: Share
   tries: number
   /** Failures while the apiserver was there. */
   failures: number
@@ -72,19 +83,25 @@ interface Pause {
 const sizeOf = ({ url, headers, body }: QueuedEvent): number =>
   body.length + url.length + headers.reduce((sum, text) => sum + text.length, 0)
 
-/** The one to send next: the oldest, or in a long outage now and then the one that was tried least. */
+/**
+ * The one to send next: the oldest of the source whose turn it is, or in a long outage now and then the one that was tried
+ * least.
+ */
 const choose = (due: readonly Waiting[], unreached: number): Waiting | undefined => {
   const [oldest, ...others] = due
-  if (oldest === undefined || unreached < DOUBTED_AFTER || unreached % 2 === 0) return oldest
-  return others.reduce((least, each) => (each.tries < least.tries ? each : least), oldest)
+  if (oldest === undefined) return undefined
+  const isDoubted = unreached >= DOUBTED_AFTER && unreached % 2 === 1
+  const rankOf = isDoubted ? ({ tries }: Waiting) => tries : ({ share }: Waiting) => share.turn
+  return others.reduce((first, each) => (rankOf(each) < rankOf(first) ? each : first), oldest)
 }
 
 const backoffMs = (times: number): number =>
   Math.min(LAST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(10, times))
 
 /**
- * Queues Events in order of arrival and sends them when the apiserver is reachable again. One that failed waits, and others
- * are sent before it; so does one that gets no answer while the apiserver answers others. An outage counts against no Event.
+ * Queues Events and sends them when the apiserver is reachable again: each source's in order of arrival, and sources in
+ * turn. One that failed waits, and others are sent before it; so does one that gets no answer while the apiserver answers
+ * others. An outage counts against no Event.
  */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
@@ -92,7 +109,11 @@ export class EventQueue {
   readonly #seams: QueueSeams
   readonly #stopping = new AbortController()
   readonly #events: Waiting[] = []
+  /** Of those that have an Event in the queue. */
+  readonly #shares = new Map<string, Share>()
   #bytes = 0
+  /** Attempts so far. */
+  #turn = 0
   #running: Promise<void> | undefined
   #wake: () => void = () => undefined
   #pausing: Pause['why'] | undefined
@@ -116,19 +137,19 @@ export class EventQueue {
 
   /** @returns false when there is no room: accepted Events are never dropped for new ones */
   offer(event: QueuedEvent): boolean {
-    const { maxEvents, maxBytes } = this.#options
+    const { source } = event
     const bytes = sizeOf(event)
-    if (
-      this.#stopping.signal.aborted ||
-      this.length >= maxEvents ||
-      this.#bytes + bytes > maxBytes
-    ) {
+    const share = this.#shares.get(source) ?? { events: 0, bytes: 0, turn: this.#turn }
+    if (this.#stopping.signal.aborted || !this.#hasRoom(share, bytes)) {
       this.counts.dropped++
       return false
     }
     if (this.length === 0) this.#seams.log.info('events wait for the apiserver')
-    this.#events.push({ event, tries: 0, failures: 0, dueAt: 0, answersSeen: this.#answers })
+    this.#events.push({ event, share, tries: 0, failures: 0, dueAt: 0, answersSeen: this.#answers })
     if (this.#pausing === 'idle') this.#wake()
+    this.#shares.set(source, share)
+    share.events++
+    share.bytes += bytes
     this.#bytes += bytes
     this.counts.accepted++
     this.#running ??= this.#drain().finally(() => {
@@ -150,7 +171,16 @@ export class EventQueue {
     this.counts.lost += this.length
     if (this.length > 0) this.#seams.log.warn('events are lost', { count: this.length })
     this.#events.length = 0
+    this.#shares.clear()
     this.#bytes = 0
+  }
+
+  /** A source leaves free as much as it holds: alone it fills half, and there is always room for one more source. */
+  #hasRoom(share: Share, bytes: number): boolean {
+    const { maxEvents, maxBytes } = this.#options
+    return (
+      share.events + 1 <= maxEvents - this.length && share.bytes + bytes <= maxBytes - this.#bytes
+    )
   }
 
   /** Waits for the oldest Event that may be sent. */
@@ -173,6 +203,7 @@ export class EventQueue {
     await this.#pause({ ms: FIRST_WAIT_MS, why: 'outage' })
     for (let next = await this.#next(); next !== undefined; next = await this.#next()) {
       if (signal.aborted) return
+      next.share.turn = ++this.#turn
       const pause = this.#take(next, await send(next.event, signal))
       if (pause !== undefined) await this.#pause(pause)
     }
@@ -199,8 +230,13 @@ export class EventQueue {
   }
 
   #remove(over: Waiting, outcome: 'sent' | 'refused'): void {
+    const { event, share } = over
+    const bytes = sizeOf(event)
     this.#events.splice(this.#events.indexOf(over), 1)
-    this.#bytes -= sizeOf(over.event)
+    share.events--
+    share.bytes -= bytes
+    if (share.events === 0) this.#shares.delete(event.source)
+    this.#bytes -= bytes
     this.counts[outcome]++
   }
 

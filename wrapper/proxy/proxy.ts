@@ -7,6 +7,7 @@ import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { Refusal, statusBody } from '../../kube/server/status.js'
+import { endOf, type Sources } from '../../net/sources.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
 import {
@@ -36,6 +37,8 @@ export interface ProxySeams {
   readonly recordOf: (target: Target) => Stored | undefined
   /** Whether the apiserver is known to be unreachable: then requests need not wait long. */
   readonly isCut: () => boolean
+  /** Tells clients apart, who share the queue of Events. @default all are one */
+  readonly sources?: Pick<Sources, 'keyOf'>
 }
 
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
@@ -143,7 +146,8 @@ export class Proxy {
     const { url = '/', rawHeaders } = request
     // The Host header is set when it is sent: the apiserver's address may have changed by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
-    if (!this.events.offer({ url, headers, body })) {
+    const source = this.#seams.sources?.keyOf(endOf(request.socket)) ?? 'unknown'
+    if (!this.events.offer({ url, headers, body, source })) {
       this.counts.unreachable++
       throw apiserverUnreachable(`${reason}; no room for more events`)
     }

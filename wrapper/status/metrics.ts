@@ -53,7 +53,7 @@ const requestMetrics = (view: WrapperStatusView): readonly Metric[] => {
     gauge('events_waiting_bytes', 'Bytes of the Events that wait', [bytes]),
     counter(
       'events',
-      'Events that had to wait, by outcome; dropped: the buffer was full',
+      'Events that had to wait, by outcome; dropped: the buffer, or the share of its user, was full',
       ...countsBy('kind', { accepted, sent, dropped, refused }),
     ),
     counter(

@@ -5,8 +5,8 @@ import { FakeClock, settle } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
-const event = (name: string, size = 10): QueuedEvent => ({
-  url: '/e',
+const event = (name: string, size = 10, source = 'user 0'): QueuedEvent => ({
+  ...{ source, url: '/e' },
   headers: ['Authorization', `Bearer secret-${name}`],
   body: Buffer.alloc(size, name),
 })
@@ -16,7 +16,7 @@ const makeBed = (answers: SentEvent[] = []) => {
   const log = recordingLog()
   const tried: string[] = []
   const queue = new EventQueue(
-    { maxEvents: 3, maxBytes: 1_000 },
+    { maxEvents: 6, maxBytes: 2_000 },
     {
       ...{ clock, log, random: seededRandom(1) },
       send: event => {
@@ -51,6 +51,63 @@ t.test('bounded in number and bytes: accepted Events stay, further ones are refu
   t.equal(other.queue.offer(event('b', 900)), false)
   t.equal(other.queue.offer(event('c', 10)), true)
   t.end()
+})
+
+for (const [what, size, rooms] of [
+  ['number', 10, [50, 25, 13]],
+  ['bytes', 960, [50, 25, 13]],
+  ['bytes, with one that is larger than half', 60_000, [1, 0, 0]],
+] as const)
+  t.test(`whoever sends without end leaves room for others: ${what}`, t => {
+    const queue = new EventQueue(
+      { maxEvents: 100, maxBytes: 100_000 },
+      {
+        ...{ clock: new FakeClock(), log: recordingLog(), random: seededRandom(1) },
+        send: () => Promise.resolve('unreachable'),
+      },
+    )
+    t.teardown(() => queue.stop())
+    for (const [user, room] of rooms.entries()) {
+      const taken = Array.from({ length: 200 }, () => queue.offer(event('x', size, `user ${user}`)))
+      t.equal(taken.filter(Boolean).length, room, `user ${user}`)
+    }
+    t.ok(queue.offer(event('y', 10, 'another')), 'one who sends little loses nothing')
+    t.end()
+  })
+
+t.test('a source has its share again when its Events are delivered', async t => {
+  const bed = makeBed(Array.from({ length: 3 }, () => 'sent'))
+  for (const name of ['a', 'b', 'c']) t.ok(bed.queue.offer(event(name)))
+  t.notOk(bed.queue.offer(event('d')))
+  await bed.clock.advance(2_000)
+  for (const name of ['a', 'b', 'c']) t.ok(bed.queue.offer(event(name)))
+  t.notOk(bed.queue.offer(event('d')))
+})
+
+t.test('sources take turns, whatever the apiserver says to one of them', async t => {
+  for (const answer of ['sent', 'failed'] as const) {
+    const clock = new FakeClock()
+    const tried: string[] = []
+    const queue = new EventQueue(
+      { maxEvents: 1_000, maxBytes: 1_000_000 },
+      {
+        ...{ clock, log: recordingLog(), random: seededRandom(1) },
+        send: ({ body, source }) => {
+          tried.push(body.toString('latin1', 0, 1))
+          if (source === 'user 0') return Promise.resolve('sent')
+          // It sends one more each time.
+          queue.offer(event('x', 10, source))
+          return Promise.resolve(tried.length > 1_000 ? 'unreachable' : answer)
+        },
+      },
+    )
+    t.teardown(() => queue.stop())
+    for (let i = 0; i < 100; i++)
+      for (const user of [7, 8]) queue.offer(event('x', 10, `user ${user}`))
+    for (const name of ['a', 'b', 'c']) queue.offer(event(name))
+    await clock.advance(20_000)
+    t.strictSame(tried.slice(0, 9).join(''), 'xxaxxbxxc', answer)
+  }
 })
 
 t.test('tries with growing waits, and at once when the cloud is back', async t => {

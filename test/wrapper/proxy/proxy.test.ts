@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
+import type { RemoteEnd } from '../../../net/sources.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import {
   call,
@@ -188,15 +189,16 @@ const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
 
 t.test('Events wait for the cloud, and are sent in order for their own callers', async t => {
   let url = 'http://127.0.0.1:1'
-  const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true })
+  const sources = { keyOf: ({ address }: RemoteEnd) => address }
+  const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true, sources })
   const type = 'application/vnd.kubernetes.protobuf'
   const bodies = ['k8s\0one', 'k8s\0two', 'k8s\0three', 'k8s\0four']
-  const send = (body: string, i: number): Promise<Got> =>
+  const send = (body: string, i: number, localAddress = '127.0.0.1'): Promise<Got> =>
     call(
       bed,
       EVENTS,
       {
-        method: 'POST',
+        ...{ method: 'POST', localAddress },
         headers: { 'Content-Type': type, Authorization: `Bearer caller-${i}`, 'User-Agent': 'kp' },
       },
       body,
@@ -209,18 +211,28 @@ t.test('Events wait for the cloud, and are sent in order for their own callers',
   }
   t.match(await send(bodies[3]!, 3), { status: 503, text: /no room for more events/ })
   t.match(bed.proxy.events, { length: 3, counts: { accepted: 3, dropped: 1 } })
+  t.equal(
+    (await send('of another', 9, '127.0.0.2')).status,
+    201,
+    'there is room for another source',
+  )
   const api: ScriptedServer = await scripted(t)
-  api.script(answer({}, { status: 201 }), answer({}, { status: 401 }), answer({}, { status: 409 }))
+  const created = answer({}, { status: 201 })
+  api.script(created, created, answer({}, { status: 401 }), answer({}, { status: 409 }))
   url = api.url
   bed.proxy.online()
   await until(() => bed.proxy.events.length === 0)
+  const sent = api.asked.map(({ body, headers: { authorization, 'content-type': as } }) => [
+    ...[body, authorization, as],
+  ])
   t.strictSame(
-    api.asked.map(({ body, headers }) => [body, headers.authorization, headers['content-type']]),
+    sent.filter(([body]) => body !== 'of another'),
     bodies.slice(0, 3).map((body, i) => [body, `Bearer caller-${i}`, type]),
   )
+  t.strictSame(sent[1], ['of another', 'Bearer caller-9', type], 'sources take turns')
   t.match(api.asked[0]!.headers, { 'user-agent': 'kp', host: `127.0.0.1:${api.port}` })
-  t.match(bed.proxy.events.counts, { sent: 2, refused: 1 })
-  api.script(answer({}, { status: 201 }))
+  t.match(bed.proxy.events.counts, { sent: 3, refused: 1 })
+  api.script(created)
   t.equal((await send('k8s\0five', 5)).text, '{}', 'with the cloud there it is told at once')
   t.notMatch(JSON.stringify(bed.log.lines), /caller-/)
 })
