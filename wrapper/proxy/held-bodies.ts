@@ -3,11 +3,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import { Refusal, tooLarge } from '../../kube/server/status.js'
-import { ByteBudget, OverBudgetError, type ByteHold } from '../../net/byte-budget.js'
+import { ByteBudget, OverBudgetError, type ByteHold, type Source } from '../../net/byte-budget.js'
 import { readWhole } from '../../net/read-whole.js'
 
 /** For all buffered bodies together. */
 const TOTAL_BYTES = 12 << 20
+/** For members alone. What is left holds the largest request with its answer. */
+const RESERVED_BYTES = 1 << 20
 /** kube-apiserver's own limit. */
 const MAX_BODY_BYTES = 3 << 20
 /** Responses about one object are not much longer. */
@@ -26,7 +28,9 @@ const noRoom = (): Refusal =>
 /** Buffers bodies that must be read whole: few, for a short time, and within a total. */
 export class HeldBodies {
   readonly #clock: Clock
-  readonly #budget = new ByteBudget({ total: TOTAL_BYTES, perSource: TOTAL_BYTES })
+  readonly #budget = new ByteBudget({
+    ...{ total: TOTAL_BYTES, perSource: TOTAL_BYTES, reserved: RESERVED_BYTES },
+  })
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -37,9 +41,17 @@ export class HeldBodies {
     return this.#budget.held
   }
 
-  /** Count what `use` buffers of a request and its response until it ends. */
-  async during<T>(use: (hold: ByteHold) => Promise<T>): Promise<T> {
-    const hold = this.#budget.open({ key: 'clients', isMember: false })
+  /**
+   * Count what `use` buffers of a request and its response until it ends.
+   * @param end disconnects the client. Called when a stranger who holds more than others has to give way; the write of a
+   * member is never cut off
+   */
+  async during<T>(
+    source: Source,
+    end: () => void,
+    use: (hold: ByteHold) => Promise<T>,
+  ): Promise<T> {
+    const hold = this.#budget.open(source, source.isMember ? undefined : end)
     try {
       return await use(hold)
     } catch (error) {

@@ -7,6 +7,7 @@ import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { Refusal, statusBody } from '../../kube/server/status.js'
+import type { Source } from '../../net/byte-budget.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
@@ -37,8 +38,8 @@ export interface ProxySeams {
   readonly recordOf: (target: Target) => Stored | undefined
   /** Whether the apiserver is known to be unreachable: then requests need not wait long. */
   readonly isCut: () => boolean
-  /** Tells clients apart, who share the queue of Events. @default all are one */
-  readonly sources?: Pick<Sources, 'keyOf'>
+  /** Tells clients apart, for the budgets of bodies and Events. @default all are one trusted program */
+  readonly sources?: Sources
 }
 
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
@@ -110,10 +111,17 @@ export class Proxy {
     const passing = { asked, request, response, body: undefined }
     const readsBody = asked.hasBody && (asked.isEvent || asked.written !== undefined)
     if (!readsBody) return this.#take(passing)
-    return this.bodies.during(async hold => {
+    const end = (): void => void response.destroy()
+    return this.bodies.during(this.#sourceOf(request), end, async hold => {
       const body = this.#putBack(asked, request, await this.bodies.ofRequest(request, hold))
       await this.#take({ ...passing, body, hold })
     })
+  }
+
+  #sourceOf({ socket }: IncomingMessage): Source {
+    const { sources } = this.#seams
+    const key = sources?.keyOf(endOf(socket)) ?? 'unknown'
+    return { key, isMember: sources?.isMember(key) ?? true }
   }
 
   #putBack({ written }: PassedRequest, request: IncomingMessage, body: Buffer): Buffer {
@@ -146,7 +154,7 @@ export class Proxy {
     const { url = '/', rawHeaders } = request
     // The Host header is set when it is sent: the apiserver's address may have changed by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
-    const source = this.#seams.sources?.keyOf(endOf(request.socket)) ?? 'unknown'
+    const { key: source } = this.#sourceOf(request)
     if (!this.events.offer({ url, headers, body, source })) {
       this.counts.unreachable++
       throw apiserverUnreachable(`${reason}; no room for more events`)

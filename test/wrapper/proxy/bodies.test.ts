@@ -6,6 +6,7 @@ import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
 import { openForClients } from '../../../wrapper/listeners.js'
 import { Proxy } from '../../../wrapper/proxy/proxy.js'
+import { byAddress } from '../../../net/sources.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import { call, readText, upstreamAt, scripted, startProxy, until } from '../proxy-bed.js'
 import { sendRaw } from '../../../testkit/http/raw-http.js'
@@ -264,6 +265,50 @@ t.test('FW5: buffered bodies are limited in size and time', async t => {
   const whole = await call(bed, paths[1]!, { method: 'PUT' }, Buffer.alloc(size))
   t.equal(whole.status, 200, 'and there is room again')
   t.equal(bed.proxy.bodies.bytes, 0)
+})
+
+t.test('one who holds all the room for bodies gives way to whoever holds less', async t => {
+  const api = await scripted(t)
+  const sources = byAddress(address => address === '127.0.0.1')
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url), sources })
+  const path = '/api/v1/namespaces/n/services/s'
+  const size = 3 << 20
+  let refused = 0
+  let cut = 0
+  for (let i = 0; i < 8; i++) {
+    const socket = connect({ port: bed.port, host: '127.0.0.1', localAddress: '127.0.0.2' })
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.on('close', () => cut++)
+    socket.on('data', () => refused++)
+    socket.write(`PUT ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
+    socket.write(Buffer.alloc(size - 1))
+  }
+  await until(() => refused >= 5)
+  t.ok(bed.proxy.bodies.bytes > 8 << 20, `${bed.proxy.bodies.bytes} bytes are held`)
+  for (const localAddress of ['127.0.0.1', '127.0.0.3']) {
+    api.script(answer({}))
+    const got = await call(bed, path, { method: 'PUT', localAddress }, Buffer.alloc(size))
+    t.equal(got.status, 200, `the write from ${localAddress} is passed on`)
+  }
+  t.ok(cut > 0, 'in its place another one is cut off')
+})
+
+t.test('a write of a member is not cut off for one of a stranger', async t => {
+  const api = await scripted(t)
+  const sources = byAddress(address => address === '127.0.0.1')
+  const bed = await startProxy(t, { upstream: upstreamAt(api.url), sources })
+  const path = '/api/v1/namespaces/n/services/s'
+  const body = Buffer.alloc(3 << 20)
+  const answers = Array.from({ length: 3 }, () => ({ kind: 'stream' }) as const)
+  api.script(...answers)
+  const writes = answers.map(() => call(bed, path, { method: 'PUT' }, body))
+  // Their answers have begun, and do not end yet.
+  await until(() => api.asked.length === 3)
+  const other = { method: 'PUT', localAddress: '127.0.0.2' }
+  t.equal((await call(bed, path, other, body)).status, 429)
+  for (const asked of api.asked) asked.end()
+  for (const { status } of await Promise.all(writes)) t.equal(status, 200)
 })
 
 t.test('FW20: headers of an answer pass up to 64 KiB', async t => {

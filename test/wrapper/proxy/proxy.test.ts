@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../core/clock.js'
 import { makeCredentials } from '../../../kube/client/credentials.js'
-import type { RemoteEnd } from '../../../net/sources.js'
+import { byAddress } from '../../../net/sources.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import {
   call,
@@ -189,7 +189,7 @@ const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events'
 
 t.test('Events wait for the cloud, and are sent in order for their own callers', async t => {
   let url = 'http://127.0.0.1:1'
-  const sources = { keyOf: ({ address }: RemoteEnd) => address }
+  const sources = byAddress(() => true)
   const bed = await startProxy(t, { upstream: () => upstreamAt(url)(), isCut: () => true, sources })
   const type = 'application/vnd.kubernetes.protobuf'
   const bodies = ['k8s\0one', 'k8s\0two', 'k8s\0three', 'k8s\0four']
