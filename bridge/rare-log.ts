@@ -18,6 +18,12 @@ export class RareLog {
     this.#log = log
   }
 
+  /** @param what kind of error */
+  error(what: string, message: string, fields: Fields): void {
+    const all = this.#due(what, fields)
+    if (all !== undefined) this.#log.error(message, all)
+  }
+
   /** @param what kind of warning */
   warn(what: string, message: string, fields: Fields): void {
     const all = this.#due(what, fields)

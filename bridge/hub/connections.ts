@@ -48,7 +48,7 @@ interface Connection {
 export class Connections {
   readonly #limits: SessionLimits
   readonly #seams: ConnectionsSeams
-  /** An edge may connect again and again. */
+  /** An edge may connect again and again, or send what a bug chokes on. */
   readonly #rareLog: RareLog
   readonly #sessions = new Map<NodeName, Connection & { readonly link: NodeLink }>()
   readonly #ended = new Map<EndReason, number>()
@@ -207,6 +207,6 @@ export class Connections {
   }
 
   #bug(error: unknown): void {
-    this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
+    this.#rareLog.error('bug', 'bug: handling a message failed', { error: reasonOf(error) })
   }
 }

@@ -13,6 +13,7 @@ import type { Message } from '../../model/message/message.js'
 import type { Place } from '../../model/record/held.js'
 import type { DownstreamType } from '../../model/route/downstream.js'
 import type { Resource } from '../../model/resource/resource.js'
+import { RareLog } from '../../rare-log.js'
 import type { Recorder } from '../recorder/recorder.js'
 import type { Cluster } from './cluster.js'
 import { noMessages, type MessageCounts } from './message-counts.js'
@@ -53,6 +54,7 @@ const isKept = (place: { readonly type: string }): place is Place => KEPT_TYPES.
 /** Sends edges the objects that they should hold. Lives for one term. */
 export class Sender {
   readonly #seams: SenderSeams
+  readonly #rareLog: RareLog
   readonly #reader: Reader
   readonly #lanes = new Map<NodeName, NodeLane>()
   readonly #links = new Map<NodeName, NodeLink>()
@@ -62,6 +64,7 @@ export class Sender {
 
   constructor(seams: SenderSeams, term: AbortSignal) {
     this.#seams = seams
+    this.#rareLog = new RareLog(seams.clock, seams.log)
     this.#term = term
     this.#reader = new Reader({ ...seams, read: (...all) => this.#read(...all) })
   }
@@ -143,7 +146,7 @@ export class Sender {
   /** Read what the edge holds before anything is sent to it. */
   async #open(link: NodeLink): Promise<void> {
     const { node } = link
-    const { recorder, clock, random, log } = this.#seams
+    const { recorder, clock, random } = this.#seams
     const isOver = (): boolean => this.#links.get(node) !== link || this.#term.aborted
     while (!isOver()) {
       try {
@@ -154,7 +157,8 @@ export class Sender {
         return
       } catch (error) {
         if (isOver()) return
-        log.warn('cannot read what an edge holds', { node, error: reasonOf(error) })
+        const fields = { node, error: reasonOf(error) }
+        this.#rareLog.warn('open', 'cannot read what an edge holds', fields)
         await sleep(clock, jitter(random, RETRY_MS, 0.2), this.#term)
       }
     }

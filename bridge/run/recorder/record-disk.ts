@@ -8,6 +8,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { isMissing, replaceFile } from '../../../net/atomic-file.js'
 import { readWhole } from '../../../net/read-whole.js'
+import { RareLog } from '../../rare-log.js'
 import { DiskTurns } from './disk-turns.js'
 
 /** A record is at most 960 KiB. */
@@ -44,14 +45,14 @@ export type RecordStore = Pick<RecordDisk, 'isFailing' | 'read' | 'remove' | 'wr
 /** Records in a folder, one file per node, and the name under which this folder's bridge writes records to the cluster. */
 export class RecordDisk {
   readonly #folder: string
-  readonly #log: Logger
+  readonly #rareLog: RareLog
   readonly #replace: typeof replaceFile
   readonly #turns: DiskTurns
   #isFailing = false
 
   constructor(folder: string, { clock, log, replace = replaceFile }: RecordDiskSeams) {
     this.#folder = folder
-    this.#log = log
+    this.#rareLog = new RareLog(clock, log)
     this.#replace = replace
     this.#turns = new DiskTurns(clock)
   }
@@ -109,10 +110,13 @@ export class RecordDisk {
     }
   }
 
-  /** Logged once: edges are served without a disk too, with the records in the cluster. */
+  /**
+   * Logged when it begins, and once a minute at most if it comes and goes: edges are served without a disk too, with the
+   * records in the cluster.
+   */
   #failed(error: unknown): void {
     if (!this.#isFailing)
-      this.#log.error('what edges hold cannot be kept on disk', {
+      this.#rareLog.error('disk', 'what edges hold cannot be kept on disk', {
         folder: this.#folder,
         error: reasonOf(error),
       })

@@ -7,6 +7,7 @@ import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import { decodeRecord, encodeRecord } from '../../model/record/codec.js'
 import type { EdgeRecord } from '../../model/record/held.js'
+import { RareLog } from '../../rare-log.js'
 import { NodeRecord } from './node-record.js'
 import type { ObjectSyncs } from './object-syncs.js'
 import type { RecordStore } from './record-disk.js'
@@ -67,6 +68,8 @@ interface Kept {
 export class Recorder {
   readonly #options: RecorderOptions
   readonly #seams: RecorderSeams
+  /** An edge that holds very much makes every write of its record a cause to complain. */
+  readonly #rareLog: RareLog
   readonly #kept = new Map<NodeName, Kept>()
   readonly #queue: WorkQueue
   readonly #writer: Promise<string>
@@ -77,6 +80,7 @@ export class Recorder {
     const { clock, random, log } = seams
     this.#options = options
     this.#seams = seams
+    this.#rareLog = new RareLog(clock, log)
     this.#writer = seams.disk.writer(seams.fresh)
     this.#queue = new WorkQueue(
       (node, signal) => this.#write(node as NodeName, signal),
@@ -148,7 +152,7 @@ export class Recorder {
   }
 
   async #load(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
-    const { disk, maps, log } = this.#seams
+    const { disk, maps } = this.#seams
     // Read even where the disk has a record: what a watch knows of another bridge may be late.
     const inCluster = await maps.read(node, signal)
     // Another bridge has served the node since this disk was written, so the cluster's record is newer.
@@ -157,8 +161,10 @@ export class Recorder {
     const text = (isForeign ? undefined : await disk.read(node)) ?? inCluster?.text
     if (text === undefined) return this.#adopt(node, signal)
     const { record, unread } = decodeRecord(text)
-    if (unread > 0)
-      log.warn('a part of the record of an edge cannot be read', { node, lines: unread })
+    if (unread > 0) {
+      const fields = { node, lines: unread }
+      this.#rareLog.warn(`unread ${node}`, 'a part of the record of an edge cannot be read', fields)
+    }
     return record
   }
 
@@ -205,11 +211,14 @@ export class Recorder {
 
   #textOf(node: NodeName, { record }: Kept): string {
     const { text, left } = encodeRecord(record.held)
-    if (left > 0)
-      this.#seams.log.warn('an edge holds more objects than its record has room for', {
-        node,
-        left,
-      })
+    if (left > 0) {
+      const fields = { node, left }
+      this.#rareLog.warn(
+        `left ${node}`,
+        'an edge holds more objects than its record has room for',
+        fields,
+      )
+    }
     return text
   }
 

@@ -20,7 +20,7 @@ import type { Executor } from './executor.js'
 export interface UpstreamSeams {
   readonly clock: Clock
   readonly log: Logger
-  readonly executor: Executor
+  readonly executor: Pick<Executor, 'execute' | 'serverTime'>
   readonly counters: UpstreamCounters
 }
 
@@ -157,7 +157,7 @@ export class Upstream {
   }
 
   async #run(turn: Turn<Request>): Promise<void> {
-    const { executor, counters, clock, log } = this.#seams
+    const { executor, counters, clock } = this.#seams
     const { value } = turn.task
     const { route, message, arrivedAt } = value
     try {
@@ -167,7 +167,8 @@ export class Upstream {
       // On the node's present connection, which may be another one: edges match answers by id.
       if (reply !== undefined) this.#answer(turn.node, reply)
     } catch (error) {
-      log.error('bug: a request was not answered', { node: turn.node, error: reasonOf(error) })
+      const fields = { node: turn.node, error: reasonOf(error) }
+      this.#rareLog.error('bug', 'bug: a request was not answered', fields)
       this.#bug(turn.node, message, route)
     } finally {
       this.#ended(turn)
