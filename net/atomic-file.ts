@@ -65,11 +65,13 @@ const cleaned = new Set<string>()
 const removeAbandoned = async (folder: string): Promise<void> => {
   if (cleaned.has(folder)) return
   cleaned.add(folder)
-  for (const name of await readdir(folder)) {
-    if (!UNFINISHED.test(name)) continue
-    const path = join(folder, name)
+  const remove = async (path: string): Promise<void> => {
     const { mtimeMs } = await lstat(path)
     if (Math.abs(systemClock.wall() - mtimeMs) > ABANDONED_MS) await rm(path, { force: true })
+  }
+  for (const name of await readdir(folder)) {
+    // One that its writer has just renamed, or that cannot be removed, keeps none of the others.
+    if (UNFINISHED.test(name)) await remove(join(folder, name)).catch(() => undefined)
   }
 }
 

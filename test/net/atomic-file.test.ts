@@ -50,6 +50,13 @@ t.test('what a crash left is removed, what another process writes is not', async
   t.strictSame(readdirSync(folder).sort(), [...others, 'a'].sort())
 })
 
+t.test('what cannot be removed keeps nothing else', async t => {
+  const folder = t.testdir({ '.a.folder.new': {}, '.b.0123456789abcdef.new': 'x' })
+  for (const name of readdirSync(folder)) utimesSync(join(folder, name), 0, 0)
+  await replaceFile(folder, 'a', texts('x'))
+  t.strictSame(readdirSync(folder).sort(), ['.a.folder.new', 'a'])
+})
+
 t.test('an error that says that a file is missing', async t => {
   const folder = t.testdir({ a: '' })
   const errorOf = (path: string): Promise<unknown> =>
