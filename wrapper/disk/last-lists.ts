@@ -42,7 +42,7 @@ export interface LastLists {
   claimVersions(newestOf: (last: number) => number): Promise<number>
   /** Write what has changed, and stop. */
   stop(): Promise<void>
-  /** Why the last write or read failed; undefined when it did not. */
+  /** Why a list cannot be written or read, the newest of them; undefined when none has failed last. */
   readonly trouble: string | undefined
   readonly writes: number
 }
@@ -77,12 +77,18 @@ class DiskLists implements LastLists {
   #cancel: (() => void) | undefined
   #writing: Promise<void> = Promise.resolve()
   #isStopped = false
-  trouble: string | undefined
+  /** By what failed last, as logged: one list may be too large while others are written. */
+  readonly #troubles = new Map<string, { readonly message: string; readonly reason: string }>()
   writes = 0
 
   constructor(options: LastListsOptions, seams: LastListsSeams) {
     this.#options = { maxBytes: MAX_BYTES, ...options }
     this.#seams = seams
+  }
+
+  get trouble(): string | undefined {
+    const newest = [...this.#troubles].at(-1)
+    return newest && `${newest[0]}: ${newest[1].reason}`
   }
 
   async load(resource: string): Promise<SavedList | undefined> {
@@ -174,8 +180,9 @@ class DiskLists implements LastLists {
       await folder.replace(`${resource}.list`, listFile(resource, { savedAt: clock.wall(), items }))
       this.writes++
       kept.content = content
-      if (this.trouble !== undefined) log.info('lists are kept on disk again', { resource })
-      this.trouble = undefined
+      // The version is written at a start only, and the disk works.
+      this.#troubles.delete(VERSION_FILE)
+      if (this.#troubles.delete(resource)) log.info('a list is kept on disk again', { resource })
     } catch (error) {
       this.#fail('the last list cannot be kept on disk', resource, error)
       kept.isChanged = true
@@ -192,9 +199,12 @@ class DiskLists implements LastLists {
   }
 
   #fail(message: string, what: string, error: unknown): void {
-    const trouble = `${what}: ${reasonOf(error)}`
-    if (trouble !== this.trouble) this.#seams.log.error(message, { what, error: reasonOf(error) })
-    this.trouble = trouble
+    const reason = reasonOf(error)
+    // Reasons differ each time where they name the unfinished file.
+    if (this.#troubles.get(what)?.message !== message)
+      this.#seams.log.error(message, { what, error: reason })
+    this.#troubles.delete(what)
+    this.#troubles.set(what, { message, reason })
   }
 }
 

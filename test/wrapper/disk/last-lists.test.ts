@@ -244,7 +244,33 @@ t.test('a broken disk is logged once, and written to again when it works', async
   await bed.clock.advance(31_000)
   await until(() => bed.lists.writes === 1)
   t.equal(bed.lists.trouble, undefined)
-  t.match(bed.log.lines.at(-1), { level: 'info', message: 'lists are kept on disk again' })
+  t.match(bed.log.lines.at(-1), { level: 'info', message: 'a list is kept on disk again' })
+})
+
+t.test('a list that cannot be kept is logged once, while others are kept', async t => {
+  const bed = makeBed(t, undefined, 5_000)
+  // The reason names the unfinished file, which has another name each time.
+  mkdirSync(join(bed.path, 'endpoints.list', 'inside'), { recursive: true })
+  for (let i = 1; i <= 5; i++) {
+    bed.items = {
+      nodes: [item('a', `${i}`, 6_000)],
+      endpoints: [item('b', `${i}`)],
+      services: [item('c', `${i}`)],
+    }
+    for (const resource of Object.keys(bed.items)) bed.lists.changed(resource)
+    // Writes take real time, and waits between them the clock's.
+    for (let turn = 0; turn < 5_000 && bed.lists.writes < i; turn++) {
+      await bed.clock.advance(1_000)
+      await new Promise(resolve => setTimeout(resolve, 2))
+    }
+  }
+  t.equal(bed.lists.writes, 5, 'of services')
+  await bed.lists.stop()
+  t.strictSame(
+    bed.log.lines.map(({ fields }) => fields['what']),
+    ['nodes', 'endpoints'],
+  )
+  t.match(bed.lists.trouble, /^(nodes|endpoints): /, 'the status goes on telling')
 })
 
 t.test('files that cannot be used are logged and left alone', async t => {
