@@ -52,10 +52,10 @@ const MAX_INTEREST_BYTES = 6 << 10
 
 const SEPARATOR = encodeURIComponent(',')
 
-/** As many of the names as an agent accepts. */
-const accepted = (names: readonly string[]): readonly string[] => {
+/** The first of these names, as many as fit into a request. */
+const fitting = (names: readonly string[]): readonly string[] => {
   let bytes = 0
-  return names.slice(0, MAX_INTEREST).filter(({ length }) => {
+  return names.filter(({ length }) => {
     bytes += length + SEPARATOR.length
     return bytes <= MAX_INTEREST_BYTES
   })
@@ -71,6 +71,8 @@ class Feed implements HealthFeed {
   #failures = 0
   #connects = 0
   #events = 0
+  /** Names that the last request had no room for: the next one begins with them, and an agent remembers names for a minute. */
+  #unnamed: ReadonlySet<string> = new Set()
   /** A whole report arrived while the present stream was open. Until then the stream says nothing about the last report. */
   #hasReport = false
 
@@ -217,7 +219,10 @@ class Feed implements HealthFeed {
   }
 
   #urlFor(query: Readonly<Record<string, string>>): string {
-    const names = accepted(this.#seams.interest())
+    const turnOf = (name: string): number => (this.#unnamed.has(name) ? 0 : 1)
+    const all = this.#seams.interest().slice(0, MAX_INTEREST)
+    const names = fitting([...all].sort((a, b) => turnOf(a) - turnOf(b)))
+    this.#unnamed = new Set(all.filter(name => !names.includes(name)))
     const interest = names.length === 0 ? {} : { interest: names.join(',') }
     return withQuery(this.#options.address, { ...query, ...interest })
   }

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { AgentAnswer } from '../../../wrapper/health/agent-client.js'
 import { noHealth, type HealthFeed } from '../../../wrapper/health/feed.js'
 import { makeHealthFeed } from '../../../wrapper/health/health-feed.js'
+import { Interest } from '../../../agent/stages/check/interest.js'
 import { LOCAL_LIMITS } from '../../../agent/http/limits.js'
 import { FakeClock, settle } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -335,6 +336,25 @@ t.test('a request with long names is no longer than what an agent accepts', asyn
   const { url } = bed.asked.at(-1)!
   t.ok(url.href.length < LOCAL_LIMITS.headerBytes - 1_024, 'there is room for headers')
   t.ok(url.searchParams.get('interest')!.split(',').length > 20)
+})
+
+t.test('long names that have no room in one request are in the next one', async t => {
+  const bed = makeBed(t, 'stream')
+  bed.interest = Array.from({ length: 32 }, (_, i) => `n${i}.`.padEnd(253, 'x'))
+  await bed.clock.advance(0)
+  bed.asked[0]!.answer.event('snapshot', both)
+  const kept = new Interest(bed.clock)
+  let read = 0
+  for (let s = 0; s < 300; s++) {
+    await bed.clock.advance(1_000)
+    bed.asked[0]!.answer.write(': still there\n\n')
+    for (const { url } of bed.asked.slice(read))
+      kept.ask(url.searchParams.get('interest')?.split(',') ?? [])
+    read = bed.asked.length
+    kept.expire()
+    if (s > 40) t.strictSame(kept.names, [...bed.interest].sort(), `the agent knows all, ${s} s`)
+  }
+  t.ok(read > 15, `${read} requests`)
 })
 
 t.test('an oversized document is refused', async t => {
