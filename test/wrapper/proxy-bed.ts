@@ -13,6 +13,8 @@ import { startScripted } from '../../testkit/http/scripted-server.js'
 export interface Bed {
   readonly port: number
   readonly proxy: Proxy
+  /** Connections of clients that are open, upgraded ones too. */
+  readonly connections: () => number
   readonly log: ReturnType<typeof recordingLog>
 }
 
@@ -31,6 +33,11 @@ export const startProxy = async (
     },
   )
   const server = createServer(proxy.handle)
+  let open = 0
+  server.on('connection', socket => {
+    open++
+    socket.on('close', () => open--)
+  })
   server.on('upgrade', proxy.upgrade)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {
@@ -38,7 +45,8 @@ export const startProxy = async (
     server.closeAllConnections()
     server.close()
   })
-  const bed: Bed = { port: (server.address() as AddressInfo).port, proxy, log }
+  const { port } = server.address() as AddressInfo
+  const bed: Bed = { port, proxy, log, connections: () => open }
   return bed
 }
 

@@ -57,7 +57,10 @@ export const tunnel = async (
     const { host } = await pool.server()
     const headers = upgradeHeaders(rawHeaders, host)
     const call = await pool.open({ method, url, headers, answerMs, isPooled: false })
-    socket.once('close', () => call.request.destroy())
+    const leave = (): void => void call.request.destroy()
+    socket.once('close', leave)
+    // The client may have left while the apiserver's address was read.
+    if (socket.destroyed) leave()
     call.request.end()
     answer = await call.answer
   } catch (error) {

@@ -257,6 +257,40 @@ t.test('FW10: object names that look like parts of a path', async t => {
   )
 })
 
+t.test('a client that leaves before its upgrade is sent leaves no session behind', async t => {
+  const api = createServer()
+  let open = 0
+  api.on('upgrade', (_request, socket) => {
+    open++
+    socket.on('close', () => open--).on('error', () => undefined)
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\n\r\n',
+    )
+    t.teardown(() => socket.destroy())
+  })
+  api.on('request', (_request, response) => response.end())
+  const url = `http://127.0.0.1:${await serveUntilEnd(t, api)}`
+  let read: () => void = () => undefined
+  const files = new Promise<void>(resolve => (read = resolve))
+  const bed = await startProxy(t, { upstream: () => files.then(upstreamAt(url)) })
+  const gone: Promise<unknown>[] = []
+  for (let i = 0; i < 3; i++) {
+    const socket = connect(bed.port, '127.0.0.1')
+    socket.write(
+      'GET /exec HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n',
+    )
+    await until(() => bed.proxy.counts.upgraded > i)
+    gone.push(new Promise(resolve => socket.on('close', resolve)))
+    socket.resetAndDestroy()
+  }
+  await Promise.all(gone)
+  await until(() => bed.connections() === 0)
+  read()
+  t.equal((await call(bed, '/version')).status, 200)
+  await until(() => open === 0)
+  t.equal(open, 0)
+})
+
 t.test('an upgrade is passed on in both directions', async t => {
   const api = createServer()
   const seen: http.IncomingHttpHeaders[] = []
