@@ -23,7 +23,7 @@ export const kernelSockets: SocketTable = family =>
   readTable(family === 4 ? '/proc/self/net/tcp' : '/proc/self/net/tcp6')
 
 /** A table is reused for this long, so that many connections do not cause as many reads. */
-const FRESH_MS = 100
+export const USERS_FRESH_MS = 100
 
 /** The table shows addresses as 32-bit words in the machine's byte order. */
 export type ByteOrder = 'BE' | 'LE'
@@ -73,7 +73,7 @@ export const byUser = (
   const known = new Map<4 | 6, { readonly at: number; readonly users: Map<string, number> }>()
   const usersOf = (family: 4 | 6): Map<string, number> => {
     const last = known.get(family)
-    if (last !== undefined && clock.now() - last.at < FRESH_MS) return last.users
+    if (last !== undefined && clock.now() - last.at < USERS_FRESH_MS) return last.users
     const users = usersIn(table(family))
     known.set(family, { at: clock.now(), users })
     return users

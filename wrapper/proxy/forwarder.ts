@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import type { ByteHold } from '../../net/byte-budget.js'
+import type { ByteHold, Source } from '../../net/byte-budget.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
 import type { PassedRequest } from './passed-request.js'
@@ -31,6 +31,8 @@ export interface Passing {
   readonly body: Buffer | undefined
   /** The budget that the body uses. */
   readonly hold?: ByteHold
+  /** Whose budgets it uses; undefined with a body that is streamed. */
+  readonly source?: Source
 }
 
 interface ForwarderSeams {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../../core/clock.js'
+import { sleep, type Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { Refusal, statusBody } from '../../kube/server/status.js'
 import type { Source } from '../../net/byte-budget.js'
+import { USERS_FRESH_MS } from '../../net/socket-users.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
@@ -42,6 +43,9 @@ export interface ProxySeams {
   readonly sources?: Sources
 }
 
+/** By then what was read about users is read anew; timers may be early by a millisecond. */
+const LOOK_AGAIN_MS = USERS_FRESH_MS + 5
+
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
   response.writeHead(refusal.status, {
@@ -58,6 +62,7 @@ export class Proxy {
   readonly events: EventQueue
   readonly bodies: HeldBodies
   readonly #seams: ProxySeams
+  readonly #stopping = new AbortController()
   readonly #pool: UpstreamPool
   readonly #forwarder: Forwarder
 
@@ -101,6 +106,7 @@ export class Proxy {
 
   /** Running requests are ended by the listener. */
   async stop(): Promise<void> {
+    this.#stopping.abort()
     await this.events.stop()
     this.#pool.close()
   }
@@ -112,16 +118,23 @@ export class Proxy {
     const readsBody = asked.hasBody && (asked.isEvent || asked.written !== undefined)
     if (!readsBody) return this.#take(passing)
     const end = (): void => void response.destroy()
-    return this.bodies.during(this.#sourceOf(request), end, async hold => {
+    const source = await this.#sourceOf(request)
+    return this.bodies.during(source, end, async hold => {
       const body = this.#putBack(asked, request, await this.bodies.ofRequest(request, hold))
-      await this.#take({ ...passing, body, hold })
+      await this.#take({ ...passing, body, hold, source })
     })
   }
 
-  #sourceOf({ socket }: IncomingMessage): Source {
-    const { sources } = this.#seams
-    const key = sources?.keyOf(endOf(socket)) ?? 'unknown'
-    return { key, isMember: sources?.isMember(key) ?? true }
+  /** A connection that is younger than what was read about users is looked up again, so that root is no stranger. */
+  async #sourceOf({ socket }: IncomingMessage): Promise<Source> {
+    const { sources, clock } = this.#seams
+    if (sources === undefined) return { key: 'clients', isMember: true }
+    let key = sources.keyOf(endOf(socket))
+    if (key === undefined) {
+      await sleep(clock, LOOK_AGAIN_MS, this.#stopping.signal)
+      key = sources.keyOf(endOf(socket)) ?? 'unknown'
+    }
+    return { key, isMember: sources.isMember(key) }
   }
 
   #putBack({ written }: PassedRequest, request: IncomingMessage, body: Buffer): Buffer {
@@ -150,12 +163,12 @@ export class Proxy {
     }
   }
 
-  #queue({ request, response, body = Buffer.alloc(0) }: Passing, reason: string): void {
+  #queue(passing: Passing, reason: string): void {
+    const { request, response, body = Buffer.alloc(0), source } = passing
     const { url = '/', rawHeaders } = request
     // The Host header is set when it is sent: the apiserver's address may have changed by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
-    const { key: source } = this.#sourceOf(request)
-    if (!this.events.offer({ url, headers, body, source })) {
+    if (!this.events.offer({ url, headers, body, source: source?.key ?? 'unknown' })) {
       this.counts.unreachable++
       throw apiserverUnreachable(`${reason}; no room for more events`)
     }

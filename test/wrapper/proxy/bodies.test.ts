@@ -6,7 +6,7 @@ import { systemClock } from '../../../core/clock.js'
 import { systemRandom } from '../../../core/random.js'
 import { openForClients } from '../../../wrapper/listeners.js'
 import { Proxy } from '../../../wrapper/proxy/proxy.js'
-import { byAddress } from '../../../net/sources.js'
+import { byAddress, type Sources } from '../../../net/sources.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import { call, readText, upstreamAt, scripted, startProxy, until } from '../proxy-bed.js'
 import { sendRaw } from '../../../testkit/http/raw-http.js'
@@ -294,9 +294,8 @@ t.test('one who holds all the room for bodies gives way to whoever holds less', 
   t.ok(cut > 0, 'in its place another one is cut off')
 })
 
-t.test('a write of a member is not cut off for one of a stranger', async t => {
+const notCutOff = async (t: Test, sources: Sources): Promise<void> => {
   const api = await scripted(t)
-  const sources = byAddress(address => address === '127.0.0.1')
   const bed = await startProxy(t, { upstream: upstreamAt(api.url), sources })
   const path = '/api/v1/namespaces/n/services/s'
   const body = Buffer.alloc(3 << 20)
@@ -309,6 +308,25 @@ t.test('a write of a member is not cut off for one of a stranger', async t => {
   t.equal((await call(bed, path, other, body)).status, 429)
   for (const asked of api.asked) asked.end()
   for (const { status } of await Promise.all(writes)) t.equal(status, 200)
+}
+
+t.test('a write of a member is not cut off for one of a stranger', t =>
+  notCutOff(
+    t,
+    byAddress(address => address === '127.0.0.1'),
+  ),
+)
+
+t.test('nor one over a connection whose user is not known at once', t => {
+  const seen = new Set<number>()
+  return notCutOff(t, {
+    keyOf: ({ address, port }) => {
+      if (address.endsWith('127.0.0.2') || seen.has(port)) return `user of ${address}`
+      seen.add(port)
+      return undefined
+    },
+    isMember: key => key.endsWith('127.0.0.1'),
+  })
 })
 
 t.test('FW20: headers of an answer pass up to 64 KiB', async t => {
