@@ -152,9 +152,7 @@ export class EventQueue {
     share.bytes += bytes
     this.#bytes += bytes
     this.counts.accepted++
-    this.#running ??= this.#drain().finally(() => {
-      this.#running = undefined
-    })
+    this.#running ??= this.#run()
     return true
   }
 
@@ -194,6 +192,12 @@ export class EventQueue {
       const dueAt = Math.min(...this.#events.map(waiting => waiting.dueAt))
       await this.#pause({ ms: dueAt - now, why: 'idle' }, 0)
     }
+  }
+
+  /** An Event may come after the last answer and before the queue is done. */
+  async #run(): Promise<void> {
+    while (this.length > 0 && !this.#stopping.signal.aborted) await this.#drain()
+    this.#running = undefined
   }
 
   async #drain(): Promise<void> {

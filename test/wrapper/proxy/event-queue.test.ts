@@ -42,6 +42,30 @@ t.test('Events are sent in order, each until it was answered', async t => {
   t.equal(bed.tried.at(-1), 'd', 'and again later')
 })
 
+t.test('an Event that comes right after the last answer is sent too', async t => {
+  for (let steps = 0; steps < 10; steps++) {
+    const clock = new FakeClock()
+    const offerB = async (): Promise<void> => {
+      for (let i = 0; i < steps; i++) await Promise.resolve()
+      if (queue.counts.accepted < 2) queue.offer(event('b'))
+    }
+    const queue: EventQueue = new EventQueue(
+      { maxEvents: 6, maxBytes: 2_000 },
+      {
+        ...{ clock, log: recordingLog(), random: seededRandom(1) },
+        send: () => {
+          void offerB()
+          return Promise.resolve('sent')
+        },
+      },
+    )
+    queue.offer(event('a'))
+    await clock.advance(60_000)
+    t.match(queue.counts, { accepted: 2, sent: 2 }, `${steps} turns after it was sent`)
+    await queue.stop()
+  }
+})
+
 t.test('bounded in number and bytes: accepted Events stay, further ones are refused', t => {
   const bed = makeBed()
   for (const name of ['a', 'b', 'c', 'd']) bed.queue.offer(event(name))
