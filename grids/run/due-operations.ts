@@ -10,7 +10,7 @@ interface DueOperations {
   readonly operations: readonly Operation[]
   /** Those of the decision, and one for each operation that cannot be done. */
   readonly failures: readonly UnitFailure[]
-  /** Time until the first of the deferred deletions is due; undefined when there is none. */
+  /** Time until the first of those left out for a while is due; undefined when there is none. */
   readonly waitMs: number | undefined
 }
 
@@ -39,7 +39,10 @@ export const dueOperations = (
   const more: UnitFailure[] = []
   const waits: number[] = []
   const operations = decision.operations.filter(operation => {
-    const failure = promiseTrouble(record, operation, promised) ?? memory.troubleOf(operation)
+    const trouble = memory.troubleOf(operation)
+    const failure = promiseTrouble(record, operation, promised) ?? trouble?.failure
+    // It may be due before the pass ends, and then nothing else would have it tried.
+    if (trouble !== undefined) waits.push(trouble.leftMs)
     if (failure !== undefined) more.push(failure)
     const isOfGone = operation.kind === 'delete' && operation.why === 'unit-gone'
     const waitMs = isOfGone ? memory.goneUnits.leftMs(operation.unit!, decision) : 0

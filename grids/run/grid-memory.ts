@@ -173,16 +173,20 @@ export class GridMemory {
     this.#troubles.delete(subjectOf(operation).key)
   }
 
-  /** Why this operation must not be tried yet; undefined when it may. */
-  troubleOf(operation: Operation): UnitFailure | undefined {
-    return this.#troubleOf(operation)?.failure
+  /** Why this operation must not be tried yet, and for how many milliseconds; undefined when it may. */
+  troubleOf(
+    operation: Operation,
+  ): { readonly failure: UnitFailure; readonly leftMs: number } | undefined {
+    const now = this.#clock.now()
+    const trouble = this.#troubleOf(operation, now)
+    return trouble && { failure: trouble.failure, leftMs: trouble.retryAt - now }
   }
 
   /** Time until the first of the failed ones may be tried again, in milliseconds. */
   retryMs(operations: readonly Operation[]): number | undefined {
     const now = this.#clock.now()
     const times = operations.flatMap(operation => {
-      const trouble = this.#troubleOf(operation)
+      const trouble = this.#troubleOf(operation, now)
       return trouble === undefined ? [] : trouble.retryAt - now
     })
     return times.length === 0 ? undefined : Math.min(...times)
@@ -200,10 +204,10 @@ export class GridMemory {
     this.#troubles.set(key, { wants, failure, count, retryAt })
   }
 
-  #troubleOf(operation: Operation): Trouble | undefined {
+  #troubleOf(operation: Operation, now: number): Trouble | undefined {
     const { key, wants } = subjectOf(operation)
     const known = this.#troubles.get(key)
     const isSame = known?.wants === wants
-    return isSame && known.retryAt > this.#clock.now() ? known : undefined
+    return isSame && known.retryAt > now ? known : undefined
   }
 }

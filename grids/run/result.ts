@@ -16,7 +16,7 @@ interface Done {
   readonly written: StatusResult
   readonly memory: Pick<GridMemory, 'retryMs' | 'staleMs'>
   readonly decision: Decision
-  /** Time until the first deferred deletion; undefined when there is none. */
+  /** Time until the first operation that was left out for a while is due; undefined when there is none. */
   readonly waitMs: number | undefined
   /** The watch has reported all writes. */
   readonly isSettled: boolean
