@@ -26,7 +26,7 @@ const makeBed = async (t: Test) => {
   await isSo(async () => (await bed.shown()) === 'a,b,c')
   const post = async (name: string): Promise<void> => {
     const headers = { 'content-type': 'application/json', 'x-name': name }
-    const answer = await fetch(bed.url + EVENTS, { method: 'POST', body: '{}', headers })
+    const answer = await bed.write(EVENTS, { method: 'POST', body: '{}', headers })
     t.equal(answer.status, 201)
   }
   const patch = (n: number): Promise<unknown> =>

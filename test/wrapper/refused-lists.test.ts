@@ -30,9 +30,9 @@ for (const [code, what, afterMs] of [
     }
     await isSo(isTroubled)
     let status: number | undefined
-    const asking = fetch(bed.url + PODS, { method: 'POST', body: '{}' }).then(
-      answer => (status = answer.status),
-    )
+    const asking = bed
+      .write(PODS, { method: 'POST', body: '{}' })
+      .then(answer => (status = answer.status))
     await isSo(() => held.length > 0)
     const from = bed.clock.now()
     while (status === undefined && bed.clock.now() - from < 100_000) {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { getuid, seteuid } from 'node:process'
 import t from 'tap'
+import { USERS_FRESH_MS } from '../../net/socket-users.js'
 import { behind } from './front.js'
 import { isSo, startUpstream, startWrapper } from './wrapper-bed.js'
 
@@ -33,16 +34,14 @@ t.test(
     const bed = await startWrapper(t, front, { net: NET })
     await isSo(async () => (await bed.shown()) === 'a,b,c')
     const post = async (): Promise<number> => {
-      // The kernel's table of sockets is read again after a while.
-      await bed.clock.advance(100)
       const body = 'x'.repeat(200 << 10)
-      return (await fetch(bed.url + EVENTS, { method: 'POST', body })).status
+      return (await bed.write(EVENTS, { method: 'POST', body })).status
     }
     for (const status of [201, 201, 201, 503]) t.equal(await post(), status)
     const socket = connectAs(NOBODY, new URL(bed.url))
     t.teardown(() => socket.destroy())
     await once(socket, 'connect')
-    await bed.clock.advance(100)
+    await bed.clock.advance(USERS_FRESH_MS)
     const body = 'x'.repeat(300 << 10)
     socket.write(
       `POST ${EVENTS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole wrapper against the embedded API and an agent that the test speaks for; time moves when it is told.
 import type { Test } from 'tap'
+import { USERS_FRESH_MS } from '../../net/socket-users.js'
 import { makeCredentials } from '../../kube/client/credentials.js'
 import type { Folder } from '../../wrapper/disk/folder.js'
 import type { AgentAnswer } from '../../wrapper/health/agent-client.js'
@@ -107,8 +108,14 @@ export const startWrapper = async (
   const json = async (url: string): Promise<unknown> => (await fetch(url)).json()
   const list = async (path: string): Promise<readonly Thing[]> =>
     ((await json(`http://${host}:51006${path}`)) as { items?: readonly Thing[] }).items ?? []
+  const url = `http://${host}:51006`
   return {
-    ...{ clock, log, agent, wrapper, list, url: `http://${host}:51006` },
+    ...{ clock, log, agent, wrapper, list, url },
+    /** With a body, maybe over a new connection, of which the last read of the kernel's sockets knows nothing. */
+    write: async (path: string, given: RequestInit): Promise<Response> => {
+      await clock.advance(USERS_FRESH_MS)
+      return fetch(url + path, given)
+    },
     status: async () => (await json(`http://${host}:51007/status`)) as WrapperStatusView,
     explain: async (service: string) =>
       (await json(`http://${host}:51007/explain?service=${service}`)) as ServiceView,

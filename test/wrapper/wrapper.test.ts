@@ -107,15 +107,15 @@ t.test('FW2: pruned endpoints are never removed upstream', async t => {
   bed.agent.say({ a: true, b: false, c: true })
   await isSo(async () => (await bed.shown()) === 'a,c')
   const path = `${SLICES}/web-1`
-  const at = `${bed.url}${path}`
   interface Slice extends Thing {
     endpoints: { nodeName: string }[]
     metadata: Thing['metadata'] & { resourceVersion: string; labels: Record<string, string> }
   }
-  const read = async (): Promise<Slice> => (await fetch(at)).json() as Promise<Slice>
+  const read = async (): Promise<Slice> => (await fetch(bed.url + path)).json() as Promise<Slice>
   const headers = { authorization: `Bearer ${upstream.token}`, 'content-type': 'application/json' }
   const put = async (slice: Slice): Promise<{ status: number; text: string }> => {
-    const response = await fetch(at, { method: 'PUT', headers, body: JSON.stringify(slice) })
+    const body = JSON.stringify(slice)
+    const response = await bed.write(path, { method: 'PUT', headers, body })
     return { status: response.status, text: await response.text() }
   }
   const nodes = async (): Promise<string> => {
@@ -125,12 +125,12 @@ t.test('FW2: pruned endpoints are never removed upstream', async t => {
   t.match(await put(await read()), { status: 409, text: /would take them from the whole cluster/ })
   t.equal(await nodes(), 'a,b,c')
   const applied = { metadata: { resourceVersion: (await read()).metadata.resourceVersion } }
-  const patch = await fetch(at, {
+  const patch = await bed.write(path, {
     ...{ method: 'PATCH', body: JSON.stringify(applied) },
     headers: { ...headers, ...MERGE },
   })
   t.equal(patch.status, 409)
-  const deleted = await fetch(at, {
+  const deleted = await bed.write(path, {
     ...{ method: 'DELETE', headers },
     body: JSON.stringify({ preconditions: applied.metadata }),
   })
