@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { PROGRAM_FOLDERS, SOURCE_FOLDERS } from '../folders.mjs'
 import { namesFiles, parseArguments, USAGE } from './runner/arguments.mjs'
+import { childrenUntil } from './runner/children.mjs'
 import { fastTests, gathered, lanesOf, testsOfFolder, testsOfShare } from './runner/choose.mjs'
 import { reachedBy } from './runner/reached.mjs'
 import { writeGroups } from './runner/together.mjs'
@@ -50,6 +51,9 @@ const NATIVE_TYPES = [
 const result = { passed: 0, failed: 0, skipped: 0 }
 const leftOut = { cases: 0, files: 0, whole: [], other: [] }
 
+/** A terminal sends SIGINT to all of them. */
+const children = childrenUntil('SIGTERM', 'SIGHUP')
+
 /** Run a Node program to its end; `onLine` gets its output, otherwise it is kept. */
 const run = (args, { onLine, niceness = 0, env = {} } = {}) =>
   new Promise(resolve => {
@@ -60,12 +64,16 @@ const run = (args, { onLine, niceness = 0, env = {} } = {}) =>
       env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
       timeout: STEP_LIMIT_MS,
     })
+    children.add(child)
     if (niceness > 0 && child.pid !== undefined)
       setPriority(child.pid, Math.min(19, getPriority() + niceness))
     createInterface({ input: child.stdout }).on('line', onLine ?? (line => output.push(line)))
     createInterface({ input: child.stderr }).on('line', line => output.push(line))
     child.on('error', error => output.push(String(error)))
-    child.on('close', (code, signal) => resolve({ code, signal, output }))
+    child.on('close', (code, signal) => {
+      children.delete(child)
+      resolve({ code, signal, output })
+    })
   })
 
 const seconds = since => `${((performance.now() - since) / 1000).toFixed(1)} s`

@@ -11,7 +11,9 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { childrenUntil } from '../runner/children.mjs'
 import { addCounts, judgePart, parseCounts, showCounts } from './counts.mjs'
+import { makeFailureReader } from './failures.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
 const lab = join(root, 'test/lab/run.mjs')
@@ -82,16 +84,7 @@ const since = from => {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-const children = new Set()
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-  ['SIGHUP', 129],
-])
-  process.once(signal, () => {
-    for (const child of children) child.kill('SIGTERM')
-    process.exit(code)
-  })
+const children = childrenUntil('SIGINT', 'SIGTERM', 'SIGHUP')
 
 /** Run a program to its end, its lines shown; whoever takes longer than `minutes` is ended, and has failed. */
 const run = (command, args, { minutes, prefix = '', onLine = () => undefined }) =>
@@ -115,6 +108,7 @@ const run = (command, args, { minutes, prefix = '', onLine = () => undefined }) 
   })
 
 let total = { passed: 0, failed: 0, skipped: 0 }
+const failures = []
 
 /** One part of the checks: a Node program whose last line counts. */
 const part = async (name, args, minutes) => {
@@ -122,13 +116,16 @@ const part = async (name, args, minutes) => {
   const from = performance.now()
   console.log(`--- ${name} (after ${since(startedAt)})`)
   let counts
+  const reader = makeFailureReader()
   const onLine = line => {
     const found = parseCounts(line)
     counts = found ?? counts
+    if (found === undefined) reader.line(line)
     return found !== undefined
   }
   const judged = judgePart(await run(process.execPath, args, { minutes, onLine }), counts)
   total = addCounts(total, judged)
+  if (judged.failed > 0) failures.push(`--- failed in ${name}:`, ...reader.lines)
   console.log(`--- ${name}: ${showCounts(judged)} in ${since(from)}`)
 }
 
@@ -159,7 +156,9 @@ const getTools = (...names) =>
 /** Alerts that no Prometheus has evaluated are not tried: a run without it has failed. */
 const demandPrometheus = async () => {
   if ((await getTools('prometheus')) === 0) return
-  console.log('--- no prometheus: its test is skipped, which counts as a failure here')
+  const why = '--- no prometheus: its test is skipped, which counts as a failure here'
+  console.log(why)
+  failures.push(why)
   total = addCounts(total, { passed: 0, failed: 1, skipped: 0 })
 }
 
@@ -199,6 +198,7 @@ else if (wanted('upgrade')) {
   total = addCounts(total, { passed: 0, failed: 0, skipped: 1 })
 }
 
+for (const line of failures) console.log(line)
 console.log(`all of it took ${since(startedAt)}`)
 process.exitCode = total.failed > 0 ? 1 : 0
 console.log(showCounts(total))
