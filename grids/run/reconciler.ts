@@ -57,6 +57,8 @@ const MANY = 32
 
 /** A grid as of its last reconciliation, for metrics. */
 export interface GridState {
+  /** Of the grid's spec, as the apiserver counts. */
+  readonly generation: number
   readonly isHeld: boolean
   readonly isInvalid: boolean
   readonly failed: number
@@ -147,7 +149,9 @@ export class Reconciler {
     const { operations, failures, waitMs } = dueOperations(decision, pass, promised)
     const stands = { plan, decision, states: decision.states, failures, waitMs }
     // A retry would say for a moment that nothing is wrong.
-    const isRetry = (this.#states.get(record.key)?.failed ?? 0) > 0
+    const { generation } = record
+    const last = this.#states.get(record.key)
+    const isRetry = last?.generation === generation && last.failed > 0
     if (operations.length > MANY && !isRetry) await this.#writeStatus(pass, stands)
     const batch = new Batch(pass, {
       executor: this.#executor,
@@ -169,7 +173,8 @@ export class Reconciler {
       failures: [...failures, ...batch.failures],
     }
     const isHeld = decision.hold !== undefined
-    this.#states.set(record.key, { isHeld, isInvalid: false, failed: after.failures.length })
+    const failed = after.failures.length
+    this.#states.set(record.key, { generation, isHeld, isInvalid: false, failed })
     this.#gridEvents.failures(record, memory, after.failures)
     this.#gridEvents.held(record, memory, decision.hold)
     const written = await this.#writeStatus(pass, after)
@@ -186,7 +191,7 @@ export class Reconciler {
   async #invalid(pass: Pass, trouble: string): Promise<WorkResult> {
     const { record, memory, guard, signal } = pass
     const { generation } = record
-    this.#states.set(record.key, { isHeld: false, isInvalid: true, failed: 0 })
+    this.#states.set(record.key, { generation, isHeld: false, isInvalid: true, failed: 0 })
     const failure = { unit: undefined, reason: 'Invalid', message: trouble }
     this.#gridEvents.failures(record, memory, [failure])
     const written = await this.#status.write(

@@ -103,3 +103,38 @@ t.test('a server that fails about every child is told in the status, and stays t
   await stage.close()
   t.strictSame(stage.differences, [])
 })
+
+t.test('an edit after a failure is told as in progress while its children are written', async t => {
+  const stage = new GridStage(server, 'mended')
+  await stage.open()
+  for (let unit = 0; unit < 40; unit++) await stage.node(`u${unit}`, `u${unit}`)
+  await stage.make(deploymentGrid('web'))
+  let isEdited = false
+  let release: () => void = () => undefined
+  const released = new Promise<void>(resolve => (release = resolve))
+  await stage.start({
+    between: client => {
+      const failed = failing('failed calling webhook "x"')(client)
+      return {
+        ...failed,
+        serverTime: () => client.serverTime(),
+        apply: async (...args) => {
+          if (!isEdited) return failed.apply(...args)
+          await released
+          return client.apply(...args)
+        },
+      }
+    },
+  })
+  await stage.conditionBecomes('DeploymentGrid', 'web', 'Ready', 'False ServerError')
+  isEdited = true
+  await stage.change('DeploymentGrid', 'web', { spec: { template: template('nginx:2') } })
+  await until('another reason', async () => {
+    const condition = await stage.condition('DeploymentGrid', 'web')
+    return condition !== 'False ServerError'
+  })
+  t.strictSame(await stage.names('Deployment'), [], 'before any child is written')
+  release()
+  await until('all children', async () => (await stage.names('Deployment')).length === 40)
+  await stage.close()
+})
