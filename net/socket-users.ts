@@ -4,7 +4,7 @@ import { endianness, userInfo } from 'node:os'
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../core/clock.js'
 import { isLoopback } from '../core/loopback.js'
-import { networkOf, plainAddress, type RemoteEnd, type Sources } from './sources.js'
+import { networkOf, plainAddress, type Endpoint, type RemoteEnd, type Sources } from './sources.js'
 
 /** The kernel's table of TCP sockets in this network namespace, as text; empty when there is none. */
 export type SocketTable = (family: 4 | 6) => string
@@ -36,21 +36,46 @@ const hexOf = (address: string, order: ByteOrder): string => {
   return isIPv6(address) ? `${'0'.repeat(24)}${word}` : word
 }
 
-const placeOf = ({ address, port }: RemoteEnd, order: ByteOrder): string =>
+/** What stands before an IPv4 address that an IPv6 socket has. */
+const MAPPED = { LE: '0000000000000000FFFF0000', BE: '00000000000000000000FFFF' }
+
+const placeOf = ({ address, port }: Endpoint, order: ByteOrder): string =>
   `${hexOf(plainAddress(address), order)}:${port.toString(16).toUpperCase().padStart(4, '0')}`
 
+/** ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT: states in which a program may still have the socket. */
+const STATES = ['01', '04', '05', '08']
+
 /**
- * User ids by the socket's local address. Columns: number, local address, remote address, state, queues, timer,
- * retransmits, user.
+ * User ids of the sockets that are connected to one place, by their own one. Columns: number, local address, remote address,
+ * state, queues, timer, retransmits, user, timeout, inode. A socket that no program has any more has no inode, and the kernel
+ * calls it root's.
  */
-const usersIn = (table: string): Map<string, number> => {
+const usersAt = (table: string, place: string): ReadonlyMap<string, number> => {
   const users = new Map<string, number>()
-  for (const line of table.split('\n')) {
-    const [, own = '', , state, , , , user = ''] = line.trim().split(/\s+/, 8)
-    // 01 is ESTABLISHED. In TIME_WAIT and similar states the kernel reports no user.
-    if (state === '01' && /^\d+$/.test(user)) users.set(own, Number(user))
+  const column = ` ${place} `
+  for (let at = table.indexOf(column); at >= 0; at = table.indexOf(column, at + 1)) {
+    const [line = ''] = table.slice(at + column.length, at + column.length + 200).split('\n', 1)
+    const [state = '', , , , user = '', , inode = ''] = line.trim().split(/\s+/, 7)
+    if (!STATES.includes(state) || !/^\d+$/.test(user) || !/^[1-9]/.test(inode)) continue
+    users.set(table.slice(table.lastIndexOf(' ', at - 1) + 1, at), Number(user))
   }
   return users
+}
+
+/** A socket table of one moment. Others may use a client's own address and port too, to connect to elsewhere. */
+class Table {
+  readonly #text: string
+  readonly #users = new Map<string, ReadonlyMap<string, number>>()
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  userOf(theirs: string, ours: string): number | undefined {
+    const users = this.#users.get(ours) ?? usersAt(this.#text, ours)
+    this.#users.set(ours, users)
+    return users.get(theirs)
+  }
 }
 
 interface UserSeams {
@@ -70,18 +95,25 @@ export const byUser = (
   { clock, table = kernelSockets, order = endianness() }: UserSeams,
 ): Sources => {
   const trusted = new Set(members.map(user => `user ${user}`))
-  const known = new Map<4 | 6, { readonly at: number; readonly users: Map<string, number> }>()
-  const usersOf = (family: 4 | 6): Map<string, number> => {
+  const known = new Map<4 | 6, { readonly at: number; readonly table: Table }>()
+  const tableOf = (family: 4 | 6): Table => {
     const last = known.get(family)
-    if (last !== undefined && clock.now() - last.at < USERS_FRESH_MS) return last.users
-    const users = usersIn(table(family))
-    known.set(family, { at: clock.now(), users })
-    return users
+    if (last !== undefined && clock.now() - last.at < USERS_FRESH_MS) return last.table
+    const read = { at: clock.now(), table: new Table(table(family)) }
+    known.set(family, read)
+    return read.table
+  }
+  const userOf = ({ ours, ...theirs }: RemoteEnd): number | undefined => {
+    if (ours === undefined) return undefined
+    const [from, to] = [placeOf(theirs, order), placeOf(ours, order)]
+    if (isIPv6(plainAddress(theirs.address))) return tableOf(6).userOf(from, to)
+    const mapped = MAPPED[order]
+    return tableOf(4).userOf(from, to) ?? tableOf(6).userOf(`${mapped}${from}`, `${mapped}${to}`)
   }
   return {
     keyOf: end => {
       if (!isLoopback(end.address)) return networkOf(end.address)
-      const user = usersOf(isIPv6(plainAddress(end.address)) ? 6 : 4).get(placeOf(end, order))
+      const user = userOf(end)
       return user === undefined ? undefined : `user ${user}`
     },
     isMember: key => trusted.has(key),

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isIPv6, type Socket } from 'node:net'
 
-/** The other end of a connection. */
-export interface RemoteEnd {
+/** An end of a connection. */
+export interface Endpoint {
   readonly address: string
   readonly port: number
 }
 
-/** A closed socket no longer knows its remote end: empty address, port 0. */
-export const endOf = ({
-  remoteAddress: address = '',
-  remotePort: port = 0,
-}: Pick<Socket, 'remoteAddress' | 'remotePort'>): RemoteEnd => ({ address, port })
+/** The other end of a connection. */
+export interface RemoteEnd extends Endpoint {
+  /** Our end of it; undefined when the socket is closed. */
+  readonly ours?: Endpoint
+}
+
+type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>
+
+/** A closed socket no longer knows its ends: empty address, port 0. */
+export const endOf = (socket: Ends): RemoteEnd => {
+  const { remoteAddress: address = '', remotePort: port = 0, localAddress, localPort } = socket
+  return localAddress === undefined || localPort === undefined
+    ? { address, port }
+    : { address, port, ours: { address: localAddress, port: localPort } }
+}
 
 /** Tells the clients of a listener apart. */
 export interface Sources {

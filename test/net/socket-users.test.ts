@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createServer, connect, type Socket } from 'node:net'
-import t from 'tap'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
 import { byUser, kernelSockets, readTable, trustedUsers } from '../../net/socket-users.js'
+import { endOf } from '../../net/sources.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 
 const HEAD =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode'
-const row = (local: string, state: string, user: string): string =>
-  `   3: ${local} 0100007F:C73E ${state} 00000000:00000000 00:00000000 00000000 ${user}        0 12345 1 0`
+/** Our end in these tables is 127.0.0.1:51006. */
+const PORT = 51_006
+const OURS = '0100007F:C73E'
+
+const row = (local: string, state: string, user: string, { to = OURS, inode = '12345' } = {}) =>
+  `   3: ${local} ${to} ${state} 00000000:00000000 00:00000000 00000000 ${user}        0 ${inode} 1 0`
+
+const end = (address: string, port: number) => ({
+  ...{ address, port },
+  ours: { address: address.includes('.') ? '127.0.0.1' : '::1', port: PORT },
+})
 
 t.test('FW5: the user behind a loopback connection, as Linux tells it', async t => {
   const clock = new FakeClock()
   let reads = 0
   let table = [
     HEAD,
+    row(OURS, '0A', '    9', { to: '00000000:0000' }),
+    row(OURS, '01', '    9', { to: '0100007F:9C40' }),
     row('0100007F:9C40', '01', ' 1000'),
     row('0200007F:9C41', '01', '    0'),
-    row('0100007F:9C42', '06', '    0'),
+    row('0100007F:9C42', '06', '    0', { inode: '0' }),
     row('0100007F:9C43', '01', 'nobody'),
     'nonsense',
     '',
@@ -25,19 +39,22 @@ t.test('FW5: the user behind a loopback connection, as Linux tells it', async t 
     clock,
     table: family => {
       reads++
-      const six = '00000000000000000000000001000000:9C44'
-      return family === 4 ? table : row(six, '01', '65532')
+      const zeros = '000000000000000000000000'
+      const six = row(`${zeros}01000000:9C44`, '01', '65532', { to: `${zeros}01000000:C73E` })
+      return family === 4 ? table : six
     },
   })
-  const keyOf = (address: string, port: number) => sources.keyOf({ address, port })
+  const keyOf = (address: string, port: number) => sources.keyOf(end(address, port))
   t.equal(keyOf('127.0.0.1', 40_000), 'user 1000')
   t.equal(keyOf('::ffff:127.0.0.1', 40_000), 'user 1000')
   t.equal(keyOf('127.0.0.2', 40_001), 'user 0')
+  t.equal(reads, 1, 'read once for all of them')
   t.equal(keyOf('127.0.0.1', 40_001), undefined, 'another address')
   t.equal(keyOf('127.0.0.1', 40_002), undefined, 'a socket that is over is nobody’s')
   t.equal(keyOf('127.0.0.1', 40_003), undefined)
-  t.equal(reads, 1, 'read once for all of them')
   t.equal(keyOf('::1', 40_004), 'user 65532')
+  t.equal(sources.keyOf({ address: '127.0.0.1', port: 40_000 }), undefined, 'closed on our side')
+  t.equal(reads, 2, 'once for each family')
   table = row('0100007F:9C40', '01', '7')
   await clock.advance(99)
   t.equal(keyOf('127.0.0.1', 40_000), 'user 1000')
@@ -49,37 +66,111 @@ t.test('FW5: the user behind a loopback connection, as Linux tells it', async t 
   t.notOk(sources.isMember('user 1000'))
 })
 
-t.test('FW5: the kernel’s own table knows us', { skip: process.platform !== 'linux' }, async t => {
-  for (const host of ['127.0.0.1', '::1']) {
-    const accepted: Socket[] = []
-    const server = createServer(socket => accepted.push(socket)).listen(0, host)
-    await new Promise(resolve => server.once('listening', resolve))
-    const { port } = server.address() as { port: number }
-    const socket = connect({ host, port })
-    while (accepted.length === 0) await new Promise(resolve => setImmediate(resolve))
-    const { remoteAddress: address = '', remotePort = 0 } = accepted[0]!
-    const sources = byUser(trustedUsers(), { clock: new FakeClock() })
-    const key = sources.keyOf({ address, port: remotePort })
-    t.equal(key, `user ${process.getuid!()}`, host)
-    t.ok(sources.isMember(key!))
-    socket.destroy()
-    accepted[0]!.destroy()
-    server.close()
+t.test('a port that a client shares with others’ connections makes nobody of it', async t => {
+  const client = row('0100007F:9C40', '01', '1000')
+  const other = row('0100007F:9C40', '01', '0', { to: '0100007F:1F90' })
+  for (const rows of [
+    [client, other],
+    [other, client],
+  ]) {
+    const table = (): string => rows.join('\n')
+    const sources = byUser([0], { clock: new FakeClock(), table })
+    t.equal(sources.keyOf(end('127.0.0.1', 40_000)), 'user 1000')
   }
-  t.match(kernelSockets(4), /local_address/)
+})
+
+t.test(
+  'a connection that is half closed is still its user’s, but nobody’s when no program has it',
+  async t => {
+    for (const [state, inode, user] of [
+      ['04', '77', 'user 1000'],
+      ['05', '77', 'user 1000'],
+      ['08', '77', 'user 1000'],
+      ['05', '0', undefined],
+      ['06', '77', undefined],
+      ['0B', '77', undefined],
+    ] as const) {
+      const table = (): string => row('0100007F:9C40', state, '1000', { inode })
+      const sources = byUser([0], { clock: new FakeClock(), table })
+      t.equal(sources.keyOf(end('127.0.0.1', 40_000)), user, `state ${state}, inode ${inode}`)
+    }
+  },
+)
+
+const onLinux = { skip: process.platform !== 'linux' }
+
+/** A server that keeps half-closed connections, and our ends of what was accepted. */
+const serve = async (t: Test, host: string): Promise<{ port: number; accepted: Socket[] }> => {
+  const accepted: Socket[] = []
+  const server: Server = createServer({ allowHalfOpen: true }, socket => {
+    accepted.push(socket)
+    socket.on('error', () => undefined).resume()
+  })
+  server.listen(0, host)
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of accepted) socket.destroy()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, accepted }
+}
+
+const keyNow = (socket: Socket): string | undefined =>
+  byUser(trustedUsers(), { clock: new FakeClock() }).keyOf(endOf(socket))
+
+for (const [host, to] of [
+  ['127.0.0.1', '127.0.0.1'],
+  ['::1', '::1'],
+  ['::', '127.0.0.1'],
+  ['127.0.0.1', '::ffff:127.0.0.1'],
+] as const)
+  t.test(`FW5: the kernel’s own table knows us: ${to} of ${host}`, onLinux, async t => {
+    const { port, accepted } = await serve(t, host)
+    const socket = connect({ host: to, port })
+    t.teardown(() => socket.destroy())
+    while (accepted.length === 0) await new Promise(resolve => setImmediate(resolve))
+    const mine = `user ${process.getuid!()}`
+    t.equal(keyNow(accepted[0]!), mine)
+    const ended = once(accepted[0]!, 'end')
+    socket.end()
+    await ended
+    t.equal(keyNow(accepted[0]!), mine, 'half closed')
+    t.match(kernelSockets(4), /local_address/)
+  })
+
+const isRoot = process.platform === 'linux' && process.getuid!() === 0
+
+t.test('FW5: who has closed a connection is not root', { skip: !isRoot }, async t => {
+  const { port, accepted } = await serve(t, '127.0.0.1')
+  const code = `require('node:net').connect(${port}, '127.0.0.1', () => process.exit())`
+  const stranger = spawn(process.execPath, ['-e', code], {
+    uid: 65_534,
+    stdio: 'inherit',
+    cwd: '/',
+  })
+  t.strictSame(await once(stranger, 'exit'), [0, null])
+  while (accepted.length === 0) await new Promise(resolve => setImmediate(resolve))
+  t.equal(keyNow(accepted[0]!), undefined)
 })
 
 t.test('without such a table all clients are one', async t => {
   const table = () => readTable('/nowhere/net/tcp')
   const sources = byUser([0], { clock: new FakeClock(), table })
-  t.equal(sources.keyOf({ address: '127.0.0.1', port: 1 }), undefined)
+  t.equal(sources.keyOf(end('127.0.0.1', 1)), undefined)
 })
 
 t.test('FW5: words are in the machine’s order', async t => {
-  const four = row('7F000001:9C40', '01', '5')
-  const six = row('00000000000000000000000000000001:9C40', '01', '6')
+  const zeros = '000000000000000000000000'
+  const four = row('7F000001:9C40', '01', '5', { to: '7F000001:C73E' })
+  const six = [
+    row(`${zeros}00000001:9C40`, '01', '6', { to: `${zeros}00000001:C73E` }),
+    row('00000000000000000000FFFF7F000001:9C41', '01', '7', {
+      to: '00000000000000000000FFFF7F000001:C73E',
+    }),
+  ].join('\n')
   const table = (family: 4 | 6): string => (family === 4 ? four : six)
   const sources = byUser([0], { clock: new FakeClock(), table, order: 'BE' })
-  t.equal(sources.keyOf({ address: '127.0.0.1', port: 40_000 }), 'user 5')
-  t.equal(sources.keyOf({ address: '::1', port: 40_000 }), 'user 6')
+  t.equal(sources.keyOf(end('127.0.0.1', 40_000)), 'user 5')
+  t.equal(sources.keyOf(end('::1', 40_000)), 'user 6')
+  t.equal(sources.keyOf(end('127.0.0.1', 40_001)), 'user 7', 'an IPv6 socket for IPv4')
 })
