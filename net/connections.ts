@@ -43,6 +43,10 @@ const LOG_EVERY_MS = 60_000
  */
 const keyOf = ({ address, port }: RemoteEnd): string => `${address} ${port}`
 
+/** Whether a client no longer waits for an answer: Node.js ends its side when the client has ended its own. */
+export const hasLeft = ({ socket }: Pick<IncomingMessage, 'socket'>): boolean =>
+  socket.destroyed || socket.writableEnded
+
 /** The open connections of one listener: keeps them within the limits and closes those whose requests take too long. */
 export class Connections {
   readonly #options: ConnectionsOptions
@@ -102,8 +106,7 @@ export class Connections {
       return
     }
     const begin = (): void => {
-      const { destroyed, writableEnded } = request.socket
-      if (destroyed || writableEnded) return
+      if (hasLeft(request)) return
       this.#serve(connection, request, response)
       serve()
     }

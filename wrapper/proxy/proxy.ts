@@ -9,6 +9,7 @@ import type { Material } from '../../kube/client/credentials.js'
 import { Refusal, statusBody } from '../../kube/server/status.js'
 import type { Source } from '../../net/byte-budget.js'
 import { USERS_FRESH_MS } from '../../net/socket-users.js'
+import { hasLeft } from '../../net/connections.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
@@ -156,22 +157,24 @@ export class Proxy {
     } catch (error) {
       if (response.destroyed || response.headersSent || error instanceof Refusal) throw error
       if (asked.isEvent) this.#queue(passing, reasonOf(error))
-      else {
-        this.counts.unreachable++
-        throw apiserverUnreachable(reasonOf(error))
-      }
+      else throw this.#unreachable(reasonOf(error))
     }
+  }
+
+  #unreachable(reason: string): Refusal {
+    this.counts.unreachable++
+    return apiserverUnreachable(reason)
   }
 
   #queue(passing: Passing, reason: string): void {
     const { request, response, body = Buffer.alloc(0), source } = passing
+    // It is not told that its Event waits, and whose it was may not be known any more.
+    if (hasLeft(request)) throw this.#unreachable(`${reason}; the client has left`)
     const { url = '/', rawHeaders } = request
     // The Host header is set when it is sent: the apiserver's address may have changed by then.
     const headers = endToEnd(rawHeaders, ['host', 'expect', 'content-length'])
-    if (!this.events.offer({ url, headers, body, source: source?.key ?? 'unknown' })) {
-      this.counts.unreachable++
-      throw apiserverUnreachable(`${reason}; no room for more events`)
-    }
+    if (!this.events.offer({ url, headers, body, source: source?.key ?? 'unknown' }))
+      throw this.#unreachable(`${reason}; no room for more events`)
     // client-go expects the object of a create, in the encoding that it was sent in.
     response.writeHead(201, {
       'Content-Type': request.headers['content-type'] ?? 'application/json',

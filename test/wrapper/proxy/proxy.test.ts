@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import http, { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
@@ -235,6 +236,19 @@ t.test('Events wait for the cloud, and are sent in order for their own callers',
   api.script(created)
   t.equal((await send('k8s\0five', 5)).text, '{}', 'with the cloud there it is told at once')
   t.notMatch(JSON.stringify(bed.log.lines), /caller-/)
+})
+
+t.test('an Event does not wait when its client has left', async t => {
+  const bed = await startProxy(t, { upstream: upstreamAt('http://127.0.0.1:1'), isCut: () => true })
+  for (const before of [0, 1]) {
+    const socket = connect(bed.port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.end(`POST ${EVENTS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}`)
+    await once(socket.resume(), 'close')
+    await until(() => bed.proxy.counts.unreachable === before + 1)
+  }
+  t.match(bed.proxy.events, { length: 0, counts: { accepted: 0 } })
 })
 
 t.test('FW10: object names that look like parts of a path', async t => {
