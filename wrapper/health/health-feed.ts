@@ -71,7 +71,7 @@ class Feed implements HealthFeed {
   #failures = 0
   #connects = 0
   #events = 0
-  /** Names that the last request had no room for: the next one begins with them, and an agent remembers names for a minute. */
+  /** Names that the last answered request had no room for: the next begins with them, and an agent remembers names for a minute. */
   #unnamed: ReadonlySet<string> = new Set()
   /** A whole report arrived while the present stream was open. Until then the stream says nothing about the last report. */
   #hasReport = false
@@ -142,7 +142,7 @@ class Feed implements HealthFeed {
 
   async #listen(signal: AbortSignal): Promise<'push' | 'poll'> {
     const { clock, ask } = this.#seams
-    const url = this.#urlFor({ stream: '1' })
+    const { url, answered } = this.#request({ stream: '1' })
     const streamEnd = new AbortController()
     const end = (): void => streamEnd.abort(signal.reason)
     signal.addEventListener('abort', end, { once: true })
@@ -152,6 +152,7 @@ class Feed implements HealthFeed {
         inner.addEventListener('abort', () => streamEnd.abort(inner.reason), { once: true })
         const answer = await ask(url, streamEnd.signal)
         if (answer.status !== 200) throw new Error(`the agent answers ${answer.status}`)
+        answered()
         if (answer.isStream) return answer
         this.#takeDocument(await readDocument(answer.chunks))
         return undefined
@@ -202,10 +203,12 @@ class Feed implements HealthFeed {
     const { clock, random, ask } = this.#seams
     while (await sleep(clock, jitter(random, LOOK_MS, 0.1), life.signal)) {
       const before = this.#events
+      const { url, answered } = this.#request({})
       try {
         const text = await withTimeout(clock, ANSWER_MS, life.signal, async inner => {
-          const { status, chunks } = await ask(this.#urlFor({}), inner)
+          const { status, chunks } = await ask(url, inner)
           if (status !== 200) throw new Error(`the agent answers ${status}`)
+          answered()
           return readDocument(chunks)
         })
         // Responses of two connections have no order: if an event arrived in the meantime, that is newer.
@@ -218,13 +221,19 @@ class Feed implements HealthFeed {
     }
   }
 
-  #urlFor(query: Readonly<Record<string, string>>): string {
+  /** Call `answered` when the agent has taken the names of this request. */
+  #request(query: Readonly<Record<string, string>>): {
+    readonly url: string
+    readonly answered: () => void
+  } {
     const turnOf = (name: string): number => (this.#unnamed.has(name) ? 0 : 1)
     const all = this.#seams.interest().slice(0, MAX_INTEREST)
     const names = fitting([...all].sort((a, b) => turnOf(a) - turnOf(b)))
-    this.#unnamed = new Set(all.filter(name => !names.includes(name)))
     const interest = names.length === 0 ? {} : { interest: names.join(',') }
-    return withQuery(this.#options.address, { ...query, ...interest })
+    const answered = (): void => {
+      this.#unnamed = new Set(all.filter(name => !names.includes(name)))
+    }
+    return { url: withQuery(this.#options.address, { ...query, ...interest }), answered }
   }
 
   #takeEvent({ event, data }: ServerEvent): void {

@@ -357,6 +357,15 @@ t.test('long names that have no room in one request are in the next one', async 
   t.ok(read > 15, `${read} requests`)
 })
 
+t.test('names of a request that failed are not taken for known', async t => {
+  const bed = makeBed(t, 'refuse')
+  bed.interest = Array.from({ length: 32 }, (_, i) => `n${i}.`.padEnd(253, 'x'))
+  await bed.clock.advance(60_000)
+  const named = bed.asked.slice(1).map(({ url }) => url.searchParams.get('interest'))
+  t.ok(named.length > 3, `${named.length} requests`)
+  t.equal(new Set(named).size, 1, 'the same again, until an agent answers')
+})
+
 t.test('an oversized document is refused', async t => {
   const bed = makeBed(t, { body: ' '.repeat((8 << 20) + 1) })
   await settle()
