@@ -60,6 +60,8 @@ interface Share {
   bytes: number
   /** Number of the attempt that was its last; of the newest one of all when it came. */
   turn: number
+  /** `Clock.now` before which none of its Events is sent, since the apiserver has just failed on one. */
+  dueAt: number
 }
 
 interface Waiting {
@@ -74,11 +76,13 @@ interface Waiting {
   answersSeen: number
 }
 
-/** `outage`: nobody answers. `failure`: after an answer that was a failure. `idle`: every Event waits after a failure. */
+/** `outage`: nobody answers. `idle`: every Event waits after a failure. */
 interface Pause {
   readonly ms: number
-  readonly why: 'outage' | 'failure' | 'idle'
+  readonly why: 'outage' | 'idle'
 }
+
+const dueAtOf = ({ dueAt, share }: Waiting): number => Math.max(dueAt, share.dueAt)
 
 const sizeOf = ({ url, headers, body }: QueuedEvent): number =>
   body.length + url.length + headers.reduce((sum, text) => sum + text.length, 0)
@@ -100,8 +104,8 @@ const backoffMs = (times: number): number =>
 
 /**
  * Queues Events and sends them when the apiserver is reachable again: each source's in order of arrival, and sources in
- * turn. One that failed waits, and others are sent before it; so does one that gets no answer while the apiserver answers
- * others. An outage counts against no Event.
+ * turn. One that failed waits, its source's others for a second, and other sources' are sent meanwhile; one that gets no
+ * answer while the apiserver answers others waits too. An outage counts against no Event.
  */
 export class EventQueue {
   readonly counts: QueueCounts = { accepted: 0, sent: 0, dropped: 0, refused: 0, lost: 0 }
@@ -139,7 +143,7 @@ export class EventQueue {
   offer(event: QueuedEvent): boolean {
     const { source } = event
     const bytes = sizeOf(event)
-    const share = this.#shares.get(source) ?? { events: 0, bytes: 0, turn: this.#turn }
+    const share = this.#shares.get(source) ?? { events: 0, bytes: 0, turn: this.#turn, dueAt: 0 }
     if (this.#stopping.signal.aborted || !this.#hasRoom(share, bytes)) {
       this.counts.dropped++
       return false
@@ -186,10 +190,10 @@ export class EventQueue {
     const { clock } = this.#seams
     for (;;) {
       const now = clock.now()
-      const due = this.#events.filter(({ dueAt }) => dueAt <= now)
+      const due = this.#events.filter(waiting => dueAtOf(waiting) <= now)
       const next = choose(due, this.#unreached)
       if (next !== undefined || this.length === 0 || this.#stopping.signal.aborted) return next
-      const dueAt = Math.min(...this.#events.map(waiting => waiting.dueAt))
+      const dueAt = Math.min(...this.#events.map(dueAtOf))
       await this.#pause({ ms: dueAt - now, why: 'idle' }, 0)
     }
   }
@@ -229,8 +233,10 @@ export class EventQueue {
       return undefined
     }
     const { retryAfterMs } = typeof outcome === 'string' ? { retryAfterMs: 0 } : outcome
-    tried.dueAt = this.#seams.clock.now() + Math.max(retryAfterMs, backoffMs(tried.failures))
-    return { ms: FIRST_WAIT_MS, why: 'failure' }
+    const { clock, random } = this.#seams
+    tried.dueAt = clock.now() + Math.max(retryAfterMs, backoffMs(tried.failures))
+    tried.share.dueAt = clock.now() + jitter(random, FIRST_WAIT_MS, 0.2)
+    return undefined
   }
 
   #remove(over: Waiting, outcome: 'sent' | 'refused'): void {
