@@ -19,9 +19,13 @@ export interface ChainOf {
 export const saltOf = ({ zoneHash, id, epoch, time }: ChainOf): string =>
   hash('sha256', `${zoneHash}/${id}/${epoch}/${time}`, 'hex').slice(0, 16)
 
-/** The link before this one. */
-const before = (salt: string, link: string): string =>
-  hash('sha256', salt + link, 'hex').slice(0, LINK_DIGITS)
+/** The link this many slots before this one. In a large zone an agent hashes a link of each member in each slot. */
+const before = (salt: string, link: string, steps: number): string => {
+  let earlier = link
+  for (let i = 0; i < steps; i++)
+    earlier = hash('sha256', salt + earlier, 'hex').slice(0, LINK_DIGITS)
+  return earlier
+}
 
 /**
  * The links of one statement: link 0 is its anchor, and each is the hash of the next one. Nobody can compute link i + 1
@@ -36,7 +40,7 @@ export class LinkChain {
     let link = Buffer.from(seed).toString('hex')
     for (let at = links; at >= 0; at--) {
       this.#links.write(link, at * LINK_BYTES, 'hex')
-      if (at > 0) link = before(salt, link)
+      if (at > 0) link = before(salt, link, 1)
     }
   }
 
@@ -62,7 +66,5 @@ export const MAX_STEPS = 2_048
 export const followsLink = (salt: string, known: string, link: string, steps: number): boolean => {
   if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS || link.length !== LINK_DIGITS)
     return false
-  let earlier = link
-  for (let i = 0; i < steps; i++) earlier = before(salt, earlier)
-  return earlier === known
+  return before(salt, link, steps) === known
 }
