@@ -2,14 +2,14 @@
 // What `npm test` runs: every check of the repository, going on after a failure. The last line is the result,
 // `N passed, N failed[, N skipped]`: each step counts once, and so does every assertion of the tests. What only
 // `npm test -- --all` plays is told in the line before.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, freemem, getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { PROGRAM_FOLDERS, SOURCE_FOLDERS } from '../folders.mjs'
 import { namesFiles, parseArguments, USAGE } from './runner/arguments.mjs'
-import { childrenUntil } from './runner/children.mjs'
+import { makeChildren } from './runner/children.mjs'
 import { fastTests, gathered, lanesOf, testsOfFolder, testsOfShare } from './runner/choose.mjs'
 import { reachedBy } from './runner/reached.mjs'
 import { writeGroups } from './runner/together.mjs'
@@ -51,29 +51,24 @@ const NATIVE_TYPES = [
 const result = { passed: 0, failed: 0, skipped: 0 }
 const leftOut = { cases: 0, files: 0, whole: [], other: [] }
 
-/** A terminal sends SIGINT to all of them. */
-const children = childrenUntil('SIGTERM', 'SIGHUP')
+const children = makeChildren()
 
 /** Run a Node program to its end; `onLine` gets its output, otherwise it is kept. */
 const run = (args, { onLine, niceness = 0, env = {} } = {}) =>
   new Promise(resolve => {
     const output = []
-    const child = spawn(process.execPath, args, {
+    const child = children.start(process.execPath, args, {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...env },
       timeout: STEP_LIMIT_MS,
     })
-    children.add(child)
     if (niceness > 0 && child.pid !== undefined)
       setPriority(child.pid, Math.min(19, getPriority() + niceness))
     createInterface({ input: child.stdout }).on('line', onLine ?? (line => output.push(line)))
     createInterface({ input: child.stderr }).on('line', line => output.push(line))
     child.on('error', error => output.push(String(error)))
-    child.on('close', (code, signal) => {
-      children.delete(child)
-      resolve({ code, signal, output })
-    })
+    child.on('close', (code, signal) => resolve({ code, signal, output }))
   })
 
 const seconds = since => `${((performance.now() - since) / 1000).toFixed(1)} s`
@@ -287,8 +282,6 @@ const runFast = async () => {
 }
 
 const runWatch = async ({ folder, rest }) => {
-  const ended = new AbortController()
-  process.once('SIGINT', () => ended.abort())
   const again = async () => {
     const tests = testsOfFolder(folder, testFiles())
     if (tests.length === 0) throw new Error(`no test mirrors ${folder}`)
@@ -299,7 +292,10 @@ const runWatch = async ({ folder, rest }) => {
   const source = mirror.slice('test/'.length)
   // Tests of a folder may stand beside it: test/kube/client-*.test.ts.
   const beside = existsSync(join(root, mirror)) ? mirror : join(mirror, '..')
-  await watchFolders([source, beside, 'testkit'], again, { root, signal: ended.signal })
+  await watchFolders([source, beside, 'testkit'], again, {
+    root,
+    signal: new AbortController().signal,
+  })
 }
 
 const main = async asked => {

@@ -6,12 +6,12 @@
 // The control plane's programs are compiled meanwhile, at the lowest priority and only while nothing runs that measures
 // time: the tests of real processes begin when the compiler has ended.
 //   node test/ci/run.mjs [--only PART]...
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { childrenUntil } from '../runner/children.mjs'
+import { makeChildren } from '../runner/children.mjs'
 import { addCounts, judgePart, parseCounts, showCounts } from './counts.mjs'
 import { makeFailureReader } from './failures.mjs'
 
@@ -84,16 +84,15 @@ const since = from => {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-const children = childrenUntil('SIGINT', 'SIGTERM', 'SIGHUP')
+const children = makeChildren()
 
 /** Run a program to its end, its lines shown; whoever takes longer than `minutes` is ended, and has failed. */
 const run = (command, args, { minutes, prefix = '', onLine = () => undefined }) =>
   new Promise(resolve => {
-    const child = spawn(command, args, {
+    const child = children.start(command, args, {
       ...{ cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] },
-      ...{ timeout: minutes * MINUTE, killSignal: 'SIGTERM' },
+      timeout: minutes * MINUTE,
     })
-    children.add(child)
     const hear = line => {
       if (onLine(line) !== true) console.log(`${prefix}${line}`)
     }
@@ -101,7 +100,6 @@ const run = (command, args, { minutes, prefix = '', onLine = () => undefined }) 
     createInterface({ input: child.stderr }).on('line', hear)
     child.on('error', error => hear(error.message))
     child.on('close', (code, signal) => {
-      children.delete(child)
       if (signal !== null) hear(`ended by ${signal}`)
       resolve(code)
     })
