@@ -38,10 +38,11 @@ const MAX_AHEAD = 4
 const LOG_EVERY_MS = 60_000
 
 /**
- * Identifies a connection by its remote end: over TLS a request's socket is not the object that the `connection`
- * event passed.
+ * Identifies a connection by both of its ends, since a client may connect from one port to several of our addresses. Over
+ * TLS a request's socket is not the object that the `connection` event passed.
  */
-const keyOf = ({ address, port }: RemoteEnd): string => `${address} ${port}`
+const keyOf = ({ address, port, ours }: RemoteEnd): string =>
+  `${address} ${port} ${ours?.address} ${ours?.port}`
 
 /** Whether a client no longer waits for an answer: Node.js ends its side when the client has ended its own. */
 export const hasLeft = ({ socket }: Pick<IncomingMessage, 'socket'>): boolean =>

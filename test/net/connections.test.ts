@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../net/connections.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
-import { ANYBODY, LIMITS } from '../../testkit/http/open-listener.js'
+import { ANYBODY, LIMITS, openListener } from '../../testkit/http/open-listener.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
 
@@ -22,4 +23,36 @@ t.test('a request whose connection is already closed is ignored', async t => {
   connections.released(request)
   t.equal(clock.waiting, 0)
   t.ok(connections.isBusy(request))
+})
+
+t.test('connections from one port to several of our addresses are not mixed up', async t => {
+  const listener = await openListener({
+    address: '0.0.0.0',
+    handle: (_request, response) => void response.end('done'),
+  })
+  t.teardown(() => listener.close())
+  const { port } = listener
+  const openTo = async (host: string, localPort?: number): Promise<Socket> => {
+    const socket = connect({ host, port, localAddress: '127.0.0.1', localPort })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    return socket
+  }
+  const ask = async (socket: Socket): Promise<string> => {
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [answer] = (await Promise.race([once(socket, 'data'), once(socket, 'close')])) as [
+      unknown,
+    ]
+    return String(answer).slice(0, 15)
+  }
+  const first = await openTo('127.0.0.1')
+  t.equal(await ask(first), 'HTTP/1.1 200 OK')
+  const second = await openTo('127.0.0.2', first.localPort)
+  t.equal(await ask(second), 'HTTP/1.1 200 OK')
+  second.destroy()
+  await once(second, 'close')
+  // The listener has heard of it when another one is answered.
+  const third = await openTo('127.0.0.1')
+  t.equal(await ask(third), 'HTTP/1.1 200 OK')
+  t.equal(await ask(first), 'HTTP/1.1 200 OK', 'the first is still known')
 })
