@@ -46,13 +46,13 @@ const placeOf = ({ address, port }: Endpoint, order: ByteOrder): string =>
 const STATES = ['01', '04', '05', '08']
 
 /**
- * User ids of the sockets that are connected to one place, by their own one. Columns: number, local address, remote address,
+ * User ids of the sockets that are connected to one address and port, by the sockets' own. Columns: number, local address, remote address,
  * state, queues, timer, retransmits, user, timeout, inode. A socket that no program has any more has no inode, and the kernel
  * calls it root's.
  */
-const usersAt = (table: string, place: string): ReadonlyMap<string, number> => {
+const usersOf = (table: string, remote: string): ReadonlyMap<string, number> => {
   const users = new Map<string, number>()
-  const column = ` ${place} `
+  const column = ` ${remote} `
   for (let at = table.indexOf(column); at >= 0; at = table.indexOf(column, at + 1)) {
     const [line = ''] = table.slice(at + column.length, at + column.length + 200).split('\n', 1)
     const [state = '', , , , user = '', , inode = ''] = line.trim().split(/\s+/, 7)
@@ -72,7 +72,7 @@ class Table {
   }
 
   userOf(theirs: string, ours: string): number | undefined {
-    const users = this.#users.get(ours) ?? usersAt(this.#text, ours)
+    const users = this.#users.get(ours) ?? usersOf(this.#text, ours)
     this.#users.set(ours, users)
     return users.get(theirs)
   }

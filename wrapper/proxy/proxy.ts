@@ -168,7 +168,7 @@ export class Proxy {
 
   #queue(passing: Passing, reason: string): void {
     const { request, response, body = Buffer.alloc(0), source } = passing
-    // It is not told that its Event waits, and whose it was may not be known any more.
+    // Nobody would hear that the Event waits, and its user may not be known any more.
     if (hasLeft(request)) throw this.#unreachable(`${reason}; the client has left`)
     const { url = '/', rawHeaders } = request
     // The Host header is set when it is sent: the apiserver's address may have changed by then.
