@@ -12,7 +12,8 @@ npm test -- --fast                 the inner loop, at most 60 s on two quiet cor
 npm test -- --watch FOLDER         the tests of one folder, again after each change: --watch vote, --watch agent/stages/vote
 npm test -- --only STEP            one step, may be repeated: ${STEPS.join(', ')},
                                    or statics: all steps before tests
-npm test -- --only tests FILE...   chosen test files, with every case; what is not an option of ours goes to tap
+npm test -- --only tests FILE...   chosen test files, with every case; with --only tests and --watch, what is not an option of
+                                   ours goes to tap
 npm test -- --help                 this text`
 
 const OWN = ['--all', '--fast', '--watch', '--only', '--help']
@@ -57,6 +58,9 @@ export const parseArguments = list => {
     const meant = OWN.find(name => isSlip(argument.split('=', 1)[0], name))
     if (meant !== undefined) return error(`no option ${argument} (did you mean ${meant}?)`)
   }
+  const foreign = rest.find(argument => argument.startsWith('-'))
+  if (foreign !== undefined && !only.includes('tests') && folder === undefined)
+    return error(`no option ${foreign}; one of tap's needs --only tests`)
   const known = ['statics', ...STEPS]
   const unknown = only.find(name => !known.includes(name))
   if (unknown !== undefined)

@@ -69,7 +69,7 @@ const asks: [line: string, want: Asked][] = [
     '--only lint --only=tests x.ts',
     { kind: 'checks', steps: ['lint', 'tests'], rest: ['x.ts'], isWhole: true },
   ],
-  ['--jobs=1 a.ts', { kind: 'checks', steps: every, rest: ['--jobs=1', 'a.ts'], isWhole: true }],
+  ['a.ts', { kind: 'checks', steps: every, rest: ['a.ts'], isWhole: true }],
   ['--fast', { kind: 'fast' }],
   ['--watch ./agent/stages/', { kind: 'watch', folder: 'agent/stages', rest: [] }],
   ['--watch=vote --grep=x', { kind: 'watch', folder: 'vote', rest: ['--grep=x'] }],
@@ -85,6 +85,8 @@ const refused: [line: string, text: RegExp][] = [
   ['--fst', /^no option --fst \(did you mean --fast\?\)$/],
   ['--wacth=vote', /^no option --wacth=vote \(did you mean --watch\?\)$/],
   ['--only tests --helpp', /did you mean --help/],
+  ['--nope', /^no option --nope; one of tap's needs --only tests$/],
+  ['--all --only lint --jobs=1', /^no option --jobs=1; /],
   ['--fast a.test.ts', /^--fast chooses the tests itself, got 'a.test.ts'$/],
 ]
 const words = (line: string) => line.split(' ').filter(word => word !== '')
