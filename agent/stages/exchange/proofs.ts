@@ -7,9 +7,11 @@ import type { ReceivedStatement, Statement } from '../../identity/statement.js'
 import type { PeerState } from './peer-state.js'
 import { TokenBucket } from './rate-limit.js'
 
-/** Signatures verified for all members together, per second and at once: some 17 ms/s of CPU. */
+/** Signatures verified for all members together: some 17 ms/s of CPU. */
 const PROVED_PER_SECOND = 150
-const PROVED_AT_ONCE = 300
+const LEAST_AT_ONCE = 300
+/** When many nodes die together, nearly all others say something new within five seconds. */
+const AT_ONCE_PER_MEMBER = 2
 /**
  * Tokens reserved for new statements that their own node sends, of which each member has few. Otherwise several members
  * that pass on false news of others could together keep a healthy member's statements from being verified.
@@ -102,8 +104,19 @@ const takeAll = (
 
 /** Verifies what peers pass on of members, within a limit of CPU time. Many links come each second: they are kept cheap. */
 export class Proofs {
-  readonly #limit = new TokenBucket({ perSecond: PROVED_PER_SECOND, burst: PROVED_AT_ONCE })
+  readonly #rate = { perSecond: PROVED_PER_SECOND, burst: LEAST_AT_ONCE }
+  readonly #limit: TokenBucket
   #proved = 0
+
+  constructor(zoneSize: number) {
+    this.setZoneSize(zoneSize)
+    this.#limit = new TokenBucket(this.#rate)
+  }
+
+  /** The zone has this many members now; what was used up of the limit stays so. */
+  setZoneSize(members: number): void {
+    this.#rate.burst = Math.max(LEAST_AT_ONCE, AT_ONCE_PER_MEMBER * members)
+  }
 
   /** Signatures that were verified, good or bad. */
   get proved(): number {

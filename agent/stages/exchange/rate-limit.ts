@@ -13,7 +13,7 @@ export class TokenBucket {
   #tokens: number
   #at = 0
 
-  /** @param rate kept by reference, so that buckets of one kind share it */
+  /** @param rate kept by reference: buckets of one kind share it, and its burst may change */
   constructor(rate: Rate) {
     this.#rate = rate
     this.#tokens = rate.burst

@@ -70,7 +70,7 @@ export class Statements {
 
   constructor(start: StatementsStart, place: Place, identities: ZoneIdentities) {
     this.#start = start
-    this.#proofs = new Proofs()
+    this.#proofs = new Proofs(place.table.size)
     this.#place = place
     this.#identities = identities
     this.#epoch = start.savedEpoch
@@ -148,6 +148,7 @@ export class Statements {
     const isOtherZone = place.zoneHash !== this.#place.zoneHash
     const before = isOtherZone ? [] : this.#byName()
     this.#place = place
+    this.#proofs.setZoneSize(place.table.size)
     this.#records = new StatementRecords(place.table)
     this.#news = this.#newsOf(place)
     if (isOtherZone) this.#begin()

@@ -17,7 +17,7 @@ import { PeerState } from '../../../../agent/stages/exchange/peer-state.js'
 import { Proofs } from '../../../../agent/stages/exchange/proofs.js'
 import type { PlacedEntry } from '../../../../agent/stages/exchange/signed-body.js'
 import { id64 } from '../../../../core/ids.js'
-import { ExchangeZone, memberAt } from '../../../../testkit/zone/exchange-zone.js'
+import { ExchangeZone, memberAt, rosterOf } from '../../../../testkit/zone/exchange-zone.js'
 import { TestIdentities } from '../../../../testkit/zone/identities.js'
 import { Insider, ZONE } from '../../../../testkit/zone/insider.js'
 
@@ -174,7 +174,7 @@ t.test('members that flood together with wrong news silence no healthy one', asy
   await zone.stop()
 })
 
-/** One member each, and what passes its statements on. */
+/** One member each, and what passes its statements on, in a zone in which 300 signatures are proved at once. */
 const provers = (size: number) => {
   const members = Array.from({ length: size }, (_, n) => {
     const { name } = memberAt(n)
@@ -184,7 +184,7 @@ const provers = (size: number) => {
     const peer = new PeerState({ ...memberAt(n), id: id64(name) }, { index: n, port: 1, seq: 0 })
     return { member, keys, peer }
   })
-  const proofs = new Proofs()
+  const proofs = new Proofs(150)
   /** @returns whether it was looked at */
   const prove = (of: number, by: number, now: number, quarters = 0): boolean => {
     const { member, keys } = members[of]!
@@ -209,6 +209,35 @@ t.test('of the 300 at once the last 50 are for what nodes say newly of themselve
   t.notOk(ofThemselves[50], 'and then there are none')
   t.notOk(prove(0, 1, 100), 'what comes back is kept for them first')
   t.ok(prove(351, 351, 100))
+})
+
+t.test('in a zone of more than 150, two signatures of each member are proved at once', async t => {
+  const size = 200
+  const { zone, identities } = zoneOf(size)
+  const smaller = rosterOf(0, zone.members.slice(0, size / 2))
+  const { engine, index } = zone.start(0, {
+    ...{ o: { identity: 'require' }, roster: smaller },
+    identities: identities.of(memberAt(0).name),
+  })
+  const insiders = zone.members.map((_, n) => new Insider(zone, n, identities))
+  const sendAll = (time: number): void => {
+    for (let n = 1; n < size; n++) {
+      const entry = says(n, identities.keysOf(memberAt(n).name), { time })
+      insiders[n]!.send(0, [{ place: index(n), entry }])
+    }
+  }
+  engine.setRoster(rosterOf(0, zone.members))
+  await zone.clock.advance(SECOND)
+  const before = verified
+  for (const later of [1, 2]) sendAll(FIRST.time + later)
+  t.equal(verified - before, 2 * (size - 1))
+  sendAll(FIRST.time + 3)
+  t.equal(verified - before, 2 * size, 'and no more')
+  engine.setRoster(smaller)
+  engine.setRoster(rosterOf(0, zone.members))
+  sendAll(FIRST.time + 4)
+  t.equal(verified - before, 2 * size, 'a list of members that changes brings nothing back')
+  await zone.stop()
 })
 
 t.test('of one member 24 are proved at once by itself, and 24 through others', async t => {
