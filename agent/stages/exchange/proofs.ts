@@ -105,12 +105,12 @@ const takeAll = (
 /** Verifies what peers pass on of members, within a limit of CPU time. Many links come each second: they are kept cheap. */
 export class Proofs {
   readonly #rate = { perSecond: PROVED_PER_SECOND, burst: LEAST_AT_ONCE }
-  readonly #limit: TokenBucket
+  /** At first `LEAST_AT_ONCE`: memory that is used at the start, when all members are new, is not returned soon. */
+  readonly #limit = new TokenBucket(this.#rate)
   #proved = 0
 
   constructor(zoneSize: number) {
     this.setZoneSize(zoneSize)
-    this.#limit = new TokenBucket(this.#rate)
   }
 
   /** The zone has this many members now; what was used up of the limit stays so. */

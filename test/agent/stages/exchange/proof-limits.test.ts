@@ -174,8 +174,8 @@ t.test('members that flood together with wrong news silence no healthy one', asy
   await zone.stop()
 })
 
-/** One member each, and what passes its statements on, in a zone in which 300 signatures are proved at once. */
-const provers = (size: number) => {
+/** One member each, and what passes its statements on, in a zone in which 300 signatures are proved at once, or more. */
+const provers = (size: number, zoneSize = 150) => {
   const members = Array.from({ length: size }, (_, n) => {
     const { name } = memberAt(n)
     const keys = generateNodeKeys()
@@ -184,7 +184,7 @@ const provers = (size: number) => {
     const peer = new PeerState({ ...memberAt(n), id: id64(name) }, { index: n, port: 1, seq: 0 })
     return { member, keys, peer }
   })
-  const proofs = new Proofs(150)
+  const proofs = new Proofs(zoneSize)
   /** @returns whether it was looked at */
   const prove = (of: number, by: number, now: number, quarters = 0): boolean => {
     const { member, keys } = members[of]!
@@ -238,6 +238,19 @@ t.test('in a zone of more than 150, two signatures of each member are proved at 
   sendAll(FIRST.time + 4)
   t.equal(verified - before, 2 * size, 'a list of members that changes brings nothing back')
   await zone.stop()
+})
+
+t.test('right after the start 300 are proved at once in a large zone, too', async t => {
+  const { prove } = provers(20, 1_000)
+  const provedFrom = (start: number): number => {
+    let proved = 0
+    for (let ms = 0; ms < 24; ms++)
+      for (let n = 0; n < 20; n++) if (prove(n, n, start + ms)) proved++
+    return proved
+  }
+  const first = provedFrom(0)
+  t.ok(first >= 300 && first <= 304, `${first}, with what comes back meanwhile`)
+  t.equal(provedFrom(20 * SECOND), 480, 'each member asked for 24')
 })
 
 t.test('of one member 24 are proved at once by itself, and 24 through others', async t => {
