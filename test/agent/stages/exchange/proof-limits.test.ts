@@ -253,6 +253,17 @@ t.test('right after the start 300 are proved at once in a large zone, too', asyn
   t.equal(provedFrom(20 * SECOND), 480, 'each member asked for 24')
 })
 
+t.test('in a large zone, too, the last 50 are for what nodes say newly of themselves', async t => {
+  const { prove } = provers(160, 200)
+  const start = 20 * SECOND
+  let ofOthers = 0
+  for (let ms = 0; ms < 5; ms++)
+    for (let n = 0; n < 100; n++) if (prove(n, (n + 1) % 100, start + ms)) ofOthers++
+  t.equal(ofOthers, 350)
+  const ofThemselves = Array.from({ length: 60 }, (_, n) => prove(100 + n, 100 + n, start + 4))
+  t.equal(ofThemselves.filter(Boolean).length, 50)
+})
+
 t.test('of one member 24 are proved at once by itself, and 24 through others', async t => {
   const { proofs, prove } = provers(60)
   const bySelf = Array.from({ length: 40 }, (_, k) => prove(0, 0, k))
