@@ -251,9 +251,11 @@ t.test(`${SOCKET} spoiled bodies for each route, over sockets to an agent proces
   t.equal(statuses.get(500) ?? 0, 0, 'none was an internal error')
   t.comment(`statuses ${JSON.stringify([...statuses])}; refused ${JSON.stringify(after.refused)}`)
   const tooLarge = statuses.get(413) ?? 0
+  // A body that a busy machine brought after the listener's time limit never reached the exchange.
+  const tooLate = statuses.get(408) ?? 0
   t.equal(
     after.received,
-    total - tooLarge + (after.refused['too-large'] ?? 0),
+    total - tooLarge - tooLate + (after.refused['too-large'] ?? 0),
     `all were read; statuses ${JSON.stringify([...statuses])}`,
   )
   t.equal(sum(after.refused), after.received, 'zero accepted: as many refusals as messages')
