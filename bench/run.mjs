@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { makeSingleFile } from '../testkit/single-file.mjs'
+import { useOwnFolder } from './own-folder.mjs'
 
 /** Each is a file bench/NAME.ts that reads process.argv, knows --help and sets the exit code; its parts are in bench/NAME/. */
 const COMMANDS = {
@@ -46,11 +47,7 @@ const entry = join(root, 'bench', `${name}.ts`)
 // A file of its own for each run: its workers load it too, and another run may begin meanwhile.
 const outfile = join(root, '.cache', `bench-${name}-${process.pid}.mjs`)
 process.on('exit', () => rmSync(outfile, { force: true }))
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-])
-  process.once(signal, () => process.exit(code))
+useOwnFolder()
 await makeSingleFile(entry, outfile)
 process.argv = [process.argv[0], entry, ...rest]
 try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lab's programs listen on fixed ports: in a network of their own they are in nobody's way.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { MissingError } from '../../testkit/control-plane/go-build.js'
 import { findPlane } from '../grids/plane.js'
@@ -28,6 +29,7 @@ interface Isolation {
 /**
  * Run this bench again with the same arguments, in namespaces of its own. Control plane and what `prepare` builds are built
  * before, if they are not there yet: inside is no network to have their modules from. Ends the process with 2 when they cannot be.
+ * When this process exits, all in there ends.
  * @returns its exit code; undefined when this machine allows no namespaces
  */
 export const runIsolated = async ({
@@ -49,11 +51,14 @@ export const runIsolated = async ({
   }
   const script = 'ip link set lo up && exec "$@"'
   const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
-  const { status } = spawnSync('unshare', [...flags, 'sh', '-c', script, 'sh', ...again], {
+  const child = spawn('unshare', [...flags, 'sh', '-c', script, 'sh', ...again], {
     stdio: 'inherit',
     env: { ...process.env, [INSIDE]: 'yes' },
   })
-  return status ?? 1
+  // `unshare` ignores SIGINT and SIGTERM, and so does the first process of a namespace; its end is theirs.
+  process.prependOnceListener('exit', () => child.kill('SIGKILL'))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return code ?? 1
 }
 
 /** Print the rows, as JSON or as a table, and end the process: with 1 when a bar is missed. */
