@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { pino } from 'pino'
+import { systemClock } from '../core/clock.js'
 import { reasonOf } from '../core/errors.js'
 import type { Fields, Logger } from '../core/log.js'
+import { limitBugs } from '../core/rare-log.js'
 import { levelOfVerbosity } from '../options/sources.js'
 import type { Output } from './cli-context.js'
 
@@ -45,11 +47,14 @@ export const makeLogger = (
       },
     },
   )
-  return {
+  const all: Logger = {
     debug: (message, fields = {}) => log.debug(flat(fields), message),
     info: (message, fields = {}) => log.info(flat(fields), message),
     warn: (message, fields = {}) => log.warn(flat(fields), message),
     error: (message, fields = {}) => log.error(flat(fields), message),
+  }
+  return {
+    ...limitBugs(all, systemClock),
     setVerbosity: verbosity => {
       log.level = levelOfVerbosity(verbosity) === 'debug' ? 'debug' : logLevel
     },

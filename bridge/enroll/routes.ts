@@ -6,7 +6,7 @@ import { InvalidInputError, reasonOf } from '../../core/errors.js'
 import { parseNodeName, type NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
 import { readWhole } from '../../net/read-whole.js'
-import { RareLog } from '../rare-log.js'
+import { RareLog } from '../../core/rare-log.js'
 import { tokenTrouble, type AuthorityBytes } from './join-token.js'
 import type { Signer } from './signer.js'
 

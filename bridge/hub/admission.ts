@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { NodeName } from '../../core/ids.js'
 import type { Logger } from '../../core/log.js'
-import { RareLog } from '../rare-log.js'
+import { RareLog } from '../../core/rare-log.js'
 import { commonNameOf, identify } from './identity.js'
 
 interface AdmissionSeams {

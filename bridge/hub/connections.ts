@@ -13,7 +13,7 @@ import type { Message } from '../model/message/message.js'
 import { parseMessage } from '../model/message/parse.js'
 import { controlReply } from '../model/message/reply.js'
 import { routeUpstream } from '../model/route/upstream.js'
-import { RareLog } from '../rare-log.js'
+import { RareLog } from '../../core/rare-log.js'
 import { CheckedSends, type NodeChecks } from './checked-sends.js'
 import type { HubSink, NodeLink } from './node-link.js'
 import { Session, type EndReason, type SessionLimits } from './session.js'
@@ -207,6 +207,6 @@ export class Connections {
   }
 
   #bug(error: unknown): void {
-    this.#rareLog.error('bug', 'bug: handling a message failed', { error: reasonOf(error) })
+    this.#seams.log.error('bug: handling a message failed', { error: reasonOf(error) })
   }
 }

@@ -310,11 +310,13 @@ t.test('the log level moves while it runs, and errors are one line', t => {
   log.setVerbosity(0)
   log.info('hidden again')
   log.error('failed', { error: new Error('why\nnot') })
+  for (let i = 0; i < 3; i++) log.error('bug: a view failed', { i })
   t.match(linesOf(text), [
     { level: 'debug', msg: 'shown', big: '1' },
     { level: 'error', error: 'why\nnot' },
+    { level: 'error', msg: 'bug: a view failed', i: 0 },
   ])
-  t.equal(linesOf(text).length, 2)
+  t.equal(linesOf(text).length, 3)
   t.end()
 })
 

@@ -8,7 +8,7 @@ import type { NodeName } from '../../../core/ids.js'
 import type { Logger } from '../../../core/log.js'
 import { isMissing, replaceFile } from '../../../net/atomic-file.js'
 import { readWhole } from '../../../net/read-whole.js'
-import { RareLog } from '../../rare-log.js'
+import { RareLog } from '../../../core/rare-log.js'
 import { DiskTurns } from './disk-turns.js'
 
 /** A record is at most 960 KiB. */

@@ -12,7 +12,7 @@ import type { Message, Stamp } from '../../model/message/message.js'
 import { errorReply } from '../../model/message/reply.js'
 import { objectKey } from '../../model/resource/resource.js'
 import type { Upstream as What, UpstreamRoute } from '../../model/route/upstream.js'
-import { RareLog } from '../../rare-log.js'
+import { RareLog } from '../../../core/rare-log.js'
 import type { Request } from './call.js'
 import type { UpstreamCounters } from './counters.js'
 import type { Executor } from './executor.js'
@@ -157,7 +157,7 @@ export class Upstream {
   }
 
   async #run(turn: Turn<Request>): Promise<void> {
-    const { executor, counters, clock } = this.#seams
+    const { executor, counters, clock, log } = this.#seams
     const { value } = turn.task
     const { route, message, arrivedAt } = value
     try {
@@ -168,7 +168,7 @@ export class Upstream {
       if (reply !== undefined) this.#answer(turn.node, reply)
     } catch (error) {
       const fields = { node: turn.node, error: reasonOf(error) }
-      this.#rareLog.error('bug', 'bug: a request was not answered', fields)
+      log.error('bug: a request was not answered', fields)
       this.#bug(turn.node, message, route)
     } finally {
       this.#ended(turn)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { NodeName } from '../../../core/ids.js'
 import type { JsonMap } from '../../../core/json.js'
-import type { RareLog } from '../../rare-log.js'
+import type { RareLog } from '../../../core/rare-log.js'
 import { gapSince, type Gap, type GapEnd, type VouchMode } from '../../model/vouch/gap.js'
 import { annotationsOf, seenLease } from './lease-object.js'
 

@@ -10,7 +10,7 @@ import type { Random } from '../../../core/random.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { NODE_LEASES } from '../../model/merge/lease.js'
-import { RareLog } from '../../rare-log.js'
+import { RareLog } from '../../../core/rare-log.js'
 import {
   GAP_LIMITS,
   gapStep,

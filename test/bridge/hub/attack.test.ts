@@ -133,24 +133,6 @@ t.test('a sink that throws loses one message, and the process goes on', async t 
   t.equal(hub.status.connected, 1)
 })
 
-t.test('an edge that meets a bug again and again does not fill the log', async t => {
-  const { clock, dial, log, hub } = await openStage(t, {
-    onReceived: () => {
-      throw new Error('a bug')
-    },
-  })
-  const edge = await dial('e1')
-  for (let i = 0; i < 10; i++) edge.say(LEASE, i)
-  await until(() => hub.status.framesIn === 10)
-  const bugs = () => log.lines.filter(({ level }) => level === 'error')
-  t.equal(bugs().length, 1)
-  await clock.advance(60_000)
-  const again = await dial('e1')
-  again.say(LEASE, 'once more')
-  await until(() => hub.status.framesIn === 11)
-  t.match(bugs(), [{}, { message: 'bug: handling a message failed', fields: { suppressed: 9 } }])
-})
-
 t.test('a node that connects again and again leaves nothing behind', async t => {
   const { dial, hub, reports, clock } = await openStage(t)
   const before = clock.waiting

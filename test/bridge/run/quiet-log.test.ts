@@ -10,6 +10,7 @@ import { Recorder } from '../../../bridge/run/recorder/recorder.js'
 import { UpstreamCounters } from '../../../bridge/run/upstream/counters.js'
 import { Upstream } from '../../../bridge/run/upstream/upstream.js'
 import type { NodeName } from '../../../core/ids.js'
+import { limitBugs } from '../../../core/rare-log.js'
 import { FakeClock, settle } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
@@ -43,29 +44,34 @@ t.test('a disk that fails on and off is logged once a minute', async t => {
   t.notOk(disk.isFailing, 'the status tells the present')
 })
 
-t.test('requests that meet a bug are answered, and logged once a minute', async t => {
-  const clock = new FakeClock()
-  const log = recordingLog()
-  const executor = {
-    execute: () => Promise.reject(new Error('a bug')),
-    serverTime: () => undefined,
-  }
-  const upstream = new Upstream({ clock, log, executor, counters: new UpstreamCounters() })
-  const sent: Message[] = []
-  const link = linkOf(sent)
-  upstream.connected(link)
-  const ask = async (): Promise<void> => {
-    const message = said('query', 'shop/configmap/must')
-    upstream.received(link, message, routeUpstream(message, E1), 100)
-    await settle()
-  }
-  for (let i = 0; i < 10; i++) await ask()
-  t.equal(sent.length, 10)
-  t.equal(log.lines.length, 1)
-  await clock.advance(60_000)
-  await ask()
-  t.match(log.lines[1], { message: 'bug: a request was not answered', fields: { suppressed: 9 } })
-})
+t.test(
+  'requests that meet a bug are answered, and the program logs them once a minute',
+  async t => {
+    const clock = new FakeClock()
+    const log = recordingLog()
+    const executor = {
+      execute: () => Promise.reject(new Error('a bug')),
+      serverTime: () => undefined,
+    }
+    const limited = limitBugs(log, clock)
+    const counters = new UpstreamCounters()
+    const upstream = new Upstream({ clock, log: limited, executor, counters })
+    const sent: Message[] = []
+    const link = linkOf(sent)
+    upstream.connected(link)
+    const ask = async (): Promise<void> => {
+      const message = said('query', 'shop/configmap/must')
+      upstream.received(link, message, routeUpstream(message, E1), 100)
+      await settle()
+    }
+    for (let i = 0; i < 10; i++) await ask()
+    t.equal(sent.length, 10)
+    t.equal(log.lines.length, 1)
+    await clock.advance(60_000)
+    await ask()
+    t.match(log.lines[1], { message: 'bug: a request was not answered', fields: { suppressed: 9 } })
+  },
+)
 
 t.test('a record that has no room is logged once a minute, however often it is stored', async t => {
   const clock = new FakeClock()

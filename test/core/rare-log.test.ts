@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { RareLog } from '../../bridge/rare-log.js'
+import { limitBugs, RareLog } from '../../core/rare-log.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 
@@ -30,4 +30,34 @@ t.test('so many kinds that not all can be remembered', t => {
   rare.info('early', 'connected', {})
   t.equal(log.lines.length, 20_002, 'the oldest is forgotten')
   t.end()
+})
+
+t.test('each kind of bug is logged once a minute, and all else always', async t => {
+  const clock = new FakeClock()
+  const log = recordingLog()
+  const limited = limitBugs(log, clock)
+  for (let i = 0; i < 5; i++) limited.error('bug: a view failed', { error: `${i}` })
+  limited.error('bug: a review failed')
+  for (let i = 0; i < 2; i++) {
+    limited.error('refused')
+    limited.warn('bug: not an error')
+    limited.info('ready', { i })
+    limited.debug('seen')
+  }
+  await clock.advance(60_000)
+  limited.error('bug: a view failed', { error: 'later' })
+  t.strictSame(
+    log.lines.map(({ level, message, fields }) => [level, message, fields]),
+    [
+      ['error', 'bug: a view failed', { error: '0' }],
+      ['error', 'bug: a review failed', {}],
+      ...[0, 1].flatMap(i => [
+        ['error', 'refused', {}],
+        ['warn', 'bug: not an error', {}],
+        ['info', 'ready', { i }],
+        ['debug', 'seen', {}],
+      ]),
+      ['error', 'bug: a view failed', { error: 'later', suppressed: 4 }],
+    ],
+  )
 })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Clock } from '../core/clock.js'
-import type { Fields, Logger } from '../core/log.js'
+import type { Clock } from './clock.js'
+import type { Fields, Logger } from './log.js'
 
 const EVERY_MS = 60_000
 /** Kinds that are remembered. If strangers make more of them in a minute, some are logged more often. */
@@ -56,5 +56,17 @@ export class RareLog {
       this.#logged.delete(what)
       return
     }
+  }
+}
+
+/** The same logger, which logs each kind of bug once a minute: what others send may lead to one again and again. */
+export const limitBugs = (log: Logger, clock: Clock): Logger => {
+  const rare = new RareLog(clock, log)
+  return {
+    ...log,
+    error(message, fields = {}) {
+      if (message.startsWith('bug: ')) rare.error(message, message, fields)
+      else log.error(message, fields)
+    },
   }
 }
