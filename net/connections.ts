@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/log.js'
 import type { Random } from '../core/random.js'
 import { ConnectionLimiter, type ConnectionLimits, type Connection } from './connection-limiter.js'
-import { limitBodyTime, sendTimeout, type RequestTimeouts } from './request-timeouts.js'
+import { afterInput, limitBodyTime, sendTimeout, type RequestTimeouts } from './request-timeouts.js'
 import { endOf, type RemoteEnd, type Sources } from './sources.js'
 
 /** Options of `Connections`. */
@@ -82,7 +82,7 @@ export class Connections {
       activeAt: clock.now(),
       // A reset also frees what its client has not read, which the kernel counts as our memory.
       end: () => void socket.resetAndDestroy(),
-      cancel: clock.after(this.#options.limits.headerMs, () => this.#cut(socket)),
+      cancel: afterInput(clock, this.#options.limits.headerMs, () => this.#cut(socket)),
       waiting: [],
     }
     this.#open.set(key, connection)

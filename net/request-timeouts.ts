@@ -19,6 +19,17 @@ const TOO_SLOW = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 export const sendTimeout = (socket: Socket): void =>
   void socket.end(TOO_SLOW, () => socket.destroy())
 
+/**
+ * Call `cut` in `ms`, and only when what has arrived by then was read: a process that stood still, or was busy, finds its
+ * timers due before it reads. The returned function cancels it.
+ */
+export const afterInput = (clock: Clock, ms: number, cut: () => void): (() => void) => {
+  let cancel = clock.after(ms, () => {
+    cancel = clock.after(0, cut)
+  })
+  return () => cancel()
+}
+
 /** Close the connection of a client that sends its body too slowly. */
 export const limitBodyTime = (
   request: IncomingMessage,
@@ -40,9 +51,9 @@ export const limitBodyTime = (
       return
     }
     seen = socket.bytesRead
-    cancel = clock.after(bodyMs, look)
+    cancel = afterInput(clock, bodyMs, look)
   }
-  let cancel = clock.after(bodyMs, look)
+  let cancel = afterInput(clock, bodyMs, look)
   const done = (): void => cancel()
   request.once('end', done)
   request.once('close', done)
