@@ -14,7 +14,7 @@ import { recordingLog } from '../../testkit/recording-log.js'
 /** The text of an answer; undefined when nobody answers in time. */
 export const get = async (
   url: string,
-  limitMs = 2_000,
+  limitMs = 10_000,
 ): Promise<{ readonly status: number; readonly text: string } | undefined> => {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(limitMs) })
@@ -25,7 +25,8 @@ export const get = async (
 }
 
 const json = async <T>(url: string): Promise<T | undefined> => {
-  const answer = await get(url)
+  // Whoever waits for something asks again.
+  const answer = await get(url, 2_000)
   return answer?.status === 200 ? (JSON.parse(answer.text) as T) : undefined
 }
 
