@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, sameJson, setKey } from './json.js'
+import { isMap, jsonBytes, sameJson, setKey } from './json.js'
 
 /** One operation of RFC 6902. */
 export interface PatchOperation {
@@ -12,15 +12,22 @@ export interface PatchOperation {
 }
 
 /** The outcome of a patch; `at` is the index of the operation that failed. */
-export type Patched =
+export type Patched = (
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly at: number; readonly trouble: string }
+) & {
+  /** What its operations cost: bytes of JSON that were added, copied or compared, and items of lists that moved up. */
+  readonly work: number
+}
 
 /** Aborts a patch; never leaves this file. */
 class Failed extends Error {}
 
 /** As in the apiserver: how many bytes the copies of one patch may add. A few operations that copy copies could fill memory. */
 const MOST_COPIED = 3 * 1_048_576
+
+/** How much work one patch may be. Thousands of short operations on a long list could take minutes. */
+const MOST_WORK = 64 * 1_048_576
 
 /** In words; undefined when the error is a bug. */
 const troubleOf = (error: unknown): string | undefined => {
@@ -81,6 +88,7 @@ const replace = (parent: unknown, key: string, value: unknown): void => {
 class Draft {
   #root: unknown
   #copied = 0
+  #work = 0
 
   constructor(root: unknown) {
     this.#root = root
@@ -90,7 +98,12 @@ class Draft {
     return this.#root
   }
 
+  get work(): number {
+    return this.#work
+  }
+
   carryOut({ op, path, from, value }: PatchOperation): void {
+    this.#count(jsonBytes(value))
     switch (op) {
       case 'add':
         add(...this.#place(path), structuredClone(value))
@@ -132,7 +145,9 @@ class Draft {
 
   #copyOf(value: unknown): unknown {
     const text = JSON.stringify(value)
-    this.#copied += Buffer.byteLength(text)
+    const bytes = Buffer.byteLength(text)
+    this.#count(bytes)
+    this.#copied += bytes
     if (this.#copied > MOST_COPIED)
       throw new Failed(
         `copies would add ${this.#copied} bytes, and may add ${MOST_COPIED} in one patch`,
@@ -144,12 +159,19 @@ class Draft {
     return childOf(...this.#place(pointer))
   }
 
+  #count(work: number): void {
+    this.#work += work
+    if (this.#work > MOST_WORK) throw new Failed('the patch is too much work')
+  }
+
   /** Where a pointer leads: the parent of the value, and its key there. The whole document has no parent. */
   #place(pointer: unknown): [parent: unknown, key: string] {
     const keys = keysOf(pointer)
     const last = keys.pop()
     if (last === undefined) throw new Failed('the whole document has no place')
-    return [keys.reduce<unknown>(childOf, this.#root), last]
+    const parent = keys.reduce<unknown>(childOf, this.#root)
+    if (Array.isArray(parent)) this.#count(parent.length)
+    return [parent, last]
   }
 }
 
@@ -165,8 +187,8 @@ export const applyJsonPatch = (target: unknown, operations: readonly PatchOperat
     } catch (error) {
       const trouble = troubleOf(error)
       if (trouble === undefined) throw error
-      return { ok: false, at, trouble }
+      return { ok: false, at, trouble, work: draft.work }
     }
   }
-  return { ok: true, value: draft.root }
+  return { ok: true, value: draft.root, work: draft.work }
 }

@@ -16,6 +16,10 @@ export const setKey = (map: JsonMap, key: string, value: unknown): void => {
 /** Equal as JSON, whatever the order of the keys. */
 export const sameJson = (a: unknown, b: unknown): boolean => isDeepStrictEqual(a, b)
 
+/** Bytes that a value takes as JSON; 0 for undefined. */
+export const jsonBytes = (value: unknown): number =>
+  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value))
+
 /** Freeze a value of maps and lists deeply. */
 export const freeze = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {

@@ -33,6 +33,11 @@ export const SERVICE_SUFFIX = 'svc'
  * units. Otherwise a short patch that repeats `{{unit}}` could exhaust the controller's memory.
  */
 const MAX_OWN_BYTES = 32 * 1_048_576
+/**
+ * Bytes of JSON that overrides may read and write in all units together. What they come to may be small, and making it still
+ * keep the controller from all other grids.
+ */
+const MAX_WORK = 64 * 1_048_576
 /** The largest number of keys that the annotation may have. */
 const MAX_TOPOLOGY_KEYS = 16
 
@@ -135,12 +140,9 @@ const renderUnit = (
 }
 
 /** Nothing of such a grid is written, since which units fit would be arbitrary. */
-const tooLarge = (units: readonly string[]): Rendering => ({
+const tooLarge = (units: readonly string[], message: string): Rendering => ({
   children: [],
-  failures: units.map(unit => ({
-    ...{ unit, reason: 'TooLarge' },
-    message: `templates made by spec.overrides must have at most ${MAX_OWN_BYTES} bytes in all units together, and have more`,
-  })),
+  failures: units.map(unit => ({ unit, reason: 'TooLarge', message })),
 })
 
 /** The name of a child of this grid, by its kind and what follows the grid's name. */
@@ -153,10 +155,21 @@ export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf)
   if (grid.kind === 'ServiceGrid') return renderService(grid, units, nameOf)
   const parts: Rendering[] = []
   let ownBytes = 0
+  let work = 0
   for (const unit of units) {
     const chosen = templateOf(grid, unit)
     if (chosen.ok) ownBytes += chosen.ownBytes
-    if (ownBytes > MAX_OWN_BYTES) return tooLarge(units)
+    work += chosen.work
+    if (ownBytes > MAX_OWN_BYTES)
+      return tooLarge(
+        units,
+        `templates made by spec.overrides must have at most ${MAX_OWN_BYTES} bytes in all units together, and have more`,
+      )
+    if (work > MAX_WORK)
+      return tooLarge(
+        units,
+        `spec.overrides must read and write at most ${MAX_WORK} bytes in all units together, and take more`,
+      )
     parts.push(renderUnit(grid, unit, chosen, nameOf))
   }
   return {

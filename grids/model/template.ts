@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { applyJsonPatch } from '../../core/json-patch.js'
-import { isMap, setKey, type JsonMap } from '../../core/json.js'
+import { applyJsonPatch, type PatchOperation } from '../../core/json-patch.js'
+import { isMap, jsonBytes, setKey, type JsonMap } from '../../core/json.js'
 import type { Json, WorkloadGrid } from './grid.js'
 import { isTooDeep, MAX_DEPTH } from './nulls.js'
 import { templateTrouble } from './schema.js'
 
 /** The template for one unit; an error concerns that unit only. */
-export type UnitTemplate =
+export type UnitTemplate = (
   | {
       readonly ok: true
       readonly template: Json
@@ -18,6 +18,10 @@ export type UnitTemplate =
       readonly reason: 'TemplateMissing' | 'OverrideFailed'
       readonly message: string
     }
+) & {
+  /** What overrides cost: bytes of JSON that were read and written. */
+  readonly work: number
+}
 
 const UNIT = '{{unit}}'
 
@@ -34,37 +38,51 @@ const withUnit = (value: unknown, unit: string): unknown => {
   return copy
 }
 
-const failed = (at: number, message: string): UnitTemplate => ({
-  ok: false,
-  reason: 'OverrideFailed',
-  message: `spec.overrides[${at}]: ${message}`,
-})
-
-/** The template with a unit's overrides applied in order, as a copy. */
-const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTemplate => {
-  let now = template
-  let ownBytes = 0
+/** The overrides of a unit as one patch, and of which override each operation is. */
+const patchOf = (
+  grid: WorkloadGrid,
+  unit: string,
+): { readonly operations: readonly PatchOperation[]; readonly origins: readonly number[] } => {
+  const operations: PatchOperation[] = []
+  const origins: number[] = []
   for (const [at, { units, patches }] of grid.overrides.entries()) {
     if (units !== undefined && !units.includes(unit)) continue
-    const filled = patches.map(patch => ({ ...patch, value: withUnit(patch.value, unit) }))
-    const patched = applyJsonPatch(now, filled)
-    if (!patched.ok) {
-      const { op, path } = filled[patched.at]!
-      return failed(at, `${op} ${path}: ${patched.trouble}`)
+    for (const patch of patches) {
+      operations.push({ ...patch, value: withUnit(patch.value, unit) })
+      origins.push(at)
     }
-    if (isTooDeep(patched.value))
-      return failed(at, `the template must be at most ${MAX_DEPTH} levels deep`)
-    ownBytes = Buffer.byteLength(JSON.stringify(patched.value))
-    if (ownBytes > MAX_TEMPLATE_BYTES)
-      return failed(
-        at,
-        `the template must have at most ${MAX_TEMPLATE_BYTES} bytes, got ${ownBytes}`,
-      )
-    const trouble = templateTrouble(template, patched.value)
-    if (trouble !== undefined) return failed(at, trouble)
-    now = patched.value as Json
   }
-  return { ok: true, template: now, ownBytes }
+  return { operations, origins }
+}
+
+/** The template with a unit's overrides applied in order, as a copy. Only what they come to is checked. */
+const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTemplate => {
+  const { operations, origins } = patchOf(grid, unit)
+  const [first] = origins
+  if (first === undefined) return { ok: true, template, ownBytes: 0, work: 0 }
+  const patched = applyJsonPatch(template, operations)
+  const work = jsonBytes(template) + patched.work
+  const failed = (where: string, message: string, more = 0): UnitTemplate => ({
+    ...{ ok: false, reason: 'OverrideFailed', work: work + more },
+    message: `spec.overrides${where}: ${message}`,
+  })
+  if (!patched.ok) {
+    const { op, path } = operations[patched.at]!
+    return failed(`[${origins[patched.at]!}]`, `${op} ${path}: ${patched.trouble}`)
+  }
+  const all = first === origins.at(-1) ? `[${first}]` : `[${first}] to [${origins.at(-1)!}]`
+  if (isTooDeep(patched.value))
+    return failed(all, `the template must be at most ${MAX_DEPTH} levels deep`)
+  const ownBytes = jsonBytes(patched.value)
+  if (ownBytes > MAX_TEMPLATE_BYTES)
+    return failed(
+      all,
+      `the template must have at most ${MAX_TEMPLATE_BYTES} bytes, got ${ownBytes}`,
+      ownBytes,
+    )
+  const trouble = templateTrouble(template, patched.value)
+  if (trouble !== undefined) return failed(all, trouble, ownBytes)
+  return { ok: true, template: patched.value as Json, ownBytes, work: work + ownBytes }
 }
 
 /** The template of a unit's child: the one that `templates` names or the default, with the unit's overrides. */
@@ -77,6 +95,7 @@ export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
       ok: false,
       reason: 'TemplateMissing',
       message: `template ${JSON.stringify(name)} is not in spec.templatePool; there are ${known}`,
+      work: 0,
     }
   }
   return overridden(grid, template, unit)

@@ -94,7 +94,7 @@ t.test('copies may add 3 MiB in one patch, as the apiserver lets them', t => {
       operation({ op: 'copy', from: '/a', path: `/copy${at}` }),
     )
   t.match(applyJsonPatch({ a: text }, copies(3)), { ok: true }, 'three times 1 MiB')
-  t.strictSame(applyJsonPatch({ a: text }, copies(4)), {
+  t.match(applyJsonPatch({ a: text }, copies(4)), {
     ...{ ok: false, at: 3 },
     trouble: 'copies would add 4194304 bytes, and may add 3145728 in one patch',
   })
@@ -111,9 +111,32 @@ t.test('what becomes too deep for the stack is an error like any other', t => {
     operation({ op: 'move', from: `/${1 - (at % 2)}`, path: `/${at % 2}/a` }),
   ]).flat()
   const copy = operation({ op: 'copy', from: '/1', path: '/c' })
-  t.strictSame(applyJsonPatch({ 1: {} }, [...moves, copy]), {
+  t.match(applyJsonPatch({ 1: {} }, [...moves, copy]), {
     ...{ ok: false, at: moves.length },
     trouble: 'the document becomes too deep',
   })
   t.end()
 })
+
+t.test(
+  'the work of a patch is what it reads and writes, also of one that fails, and is bounded',
+  t => {
+    const target = { list: Array.from({ length: 1_000 }, () => 0), text: 'x'.repeat(98) }
+    const none = 'null'.length
+    const rows: [given: Partial<PatchOperation> & { op: string }, work: number][] = [
+      [{ op: 'add', path: '/new', value: 'xx' }, 4],
+      [{ op: 'test', path: '/text', value: target.text }, 100],
+      [{ op: 'copy', from: '/text', path: '/copy' }, none + 100],
+      [{ op: 'remove', path: '/list/0' }, none + 1_000],
+      [{ op: 'move', from: '/list/0', path: '/list/5' }, none + 1_000 + 999],
+      [{ op: 'test', path: '/text', value: 'another' }, 9],
+    ]
+    for (const [given, work] of rows) t.match(applyJsonPatch(target, [operation(given)]), { work })
+    const long = { list: Array.from({ length: 100_000 }, () => 0) }
+    const shifts = Array.from({ length: 1_000 }, () => operation({ op: 'remove', path: '/list/0' }))
+    const patched = applyJsonPatch(long, shifts)
+    t.match(patched, { ok: false, trouble: 'the patch is too much work' })
+    t.ok(patched.work < 65 * 2 ** 20)
+    t.end()
+  },
+)

@@ -141,6 +141,30 @@ t.test('overrides that would fill memory write nothing, and say so', t => {
   t.end()
 })
 
+t.test('overrides whose work keeps the controller from other grids, whatever they come to', t => {
+  const grow = [
+    { op: 'add', path: '/much', value: Array.from({ length: 80 }, () => ({ a: [] })) },
+    ...Array.from({ length: 10 }, () => ({ op: 'copy', from: '/much', path: '/much/-' })),
+  ]
+  const small = { op: 'remove', path: '/much' }
+  const fails = { op: 'test', path: '/replicas', value: 'another' }
+  const names = Array.from({ length: 1_000 }, (_, at) => `s${at}`)
+  for (const end of [small, fails]) {
+    const raw = deploymentGrid('web', { overrides: [{ patches: grow }, { patches: [end] }] })
+    t.ok(JSON.stringify(raw).length < 8_000)
+    const few = planOne(raw, sites(...names.slice(0, 3)))
+    t.equal(few.children.length + few.failures.length, 3)
+    t.notMatch(few.failures, [{ reason: 'TooLarge' }])
+    const { children, failures } = planOne(raw, sites(...names))
+    t.equal(children.length, 0)
+    t.equal(failures.length, 1_000)
+    const message =
+      'spec.overrides must read and write at most 67108864 bytes in all units together, and take more'
+    t.match(failures[0], { unit: 's0', reason: 'TooLarge', message })
+  }
+  t.end()
+})
+
 t.test('a preference for clusters without the wrapper', t => {
   const zone = { gridUniqKey: 'topology.kubernetes.io/zone', trafficDistribution: 'PreferSameZone' }
   t.match(objectsOf(serviceGrid('a', zone), [])[0], {

@@ -56,6 +56,7 @@ t.test('a template that is not there', t => {
     ok: false,
     reason: 'TemplateMissing',
     message: 'template "nexd" is not in spec.templatePool; there are default, next',
+    work: 0,
   })
   t.equal(imageOf(some, 'south'), 'nginx:1', "is that unit's trouble alone")
   t.end()
