@@ -36,6 +36,10 @@ const kindsOf = (grid: Pick<Grid, 'kind'>): readonly ChildKind[] => {
   }
 }
 
+/** By what a grid's units are counted; undefined when it cannot be read. */
+const keyOf = (grid: GridRecord | undefined): string | undefined =>
+  grid?.reading.ok === true ? sourceKey(grid.reading.grid.source) : undefined
+
 /** The objects that grids depend on: Nodes, grids, and all objects that are or could be children. */
 export class Tables {
   readonly #seams: TablesSeams
@@ -194,7 +198,15 @@ export class Tables {
     if (before !== undefined && before.uid !== after?.uid) this.#byUid.delete(before.uid)
     if (after === undefined) this.giveUp(before!.key)
     else this.#byUid.set(after.uid, after)
+    const source = keyOf(before)
+    if (source !== undefined && source !== keyOf(after)) this.#forgetUnits()
     if (before?.revision !== after?.revision) this.#seams.onGrid((after ?? before)!.key)
+  }
+
+  /** Units are counted only where a grid asks for them: a grid can be edited any number of times. */
+  #forgetUnits(): void {
+    const wanted = new Set(this.grids().map(keyOf))
+    for (const key of this.#units.keys()) if (!wanted.has(key)) this.#units.delete(key)
   }
 
   #childChanged(
