@@ -39,7 +39,7 @@ const openTables = () => {
           { uid: `uid-${name}`, resourceVersion: `${++version}` },
         ),
       ),
-    remove(name: string) {
+    remove: (name: string) => {
       seen.remove!(`default/${name}`)
     },
   }
