@@ -155,7 +155,7 @@ export class Connections {
     if (what.kind === 'keepalive') session.keepalive()
     else if (what.kind === 'control')
       link.send(controlReply(message, { id: randomUUID(), at: clock.wall() }))
-    else sink.received(link, message, what, frame.length)
+    else sink.received(link, message, what, frame)
   }
 
   #parsed(node: NodeName, frame: string): Message | undefined {

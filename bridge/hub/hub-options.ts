@@ -44,6 +44,7 @@ export const HUB_LIMITS: HubLimits = {
     },
   },
   nodes: 5_000,
-  frameBytes: 16 << 20,
+  // The apiserver takes requests of 3 MiB, which an agent's frame carries as text with escapes.
+  frameBytes: 8 << 20,
   partBytes: 64 << 20,
 }

@@ -21,9 +21,9 @@ export interface HubSink {
   connected(link: NodeLink): void
   /**
    * A request or an acknowledgement arrived. Keepalives and the like are answered by the hub itself.
-   * @param length of its frame, in characters
+   * @param frame its text
    */
-  received(link: NodeLink, message: Message, what: Upstream, length: number): void
+  received(link: NodeLink, message: Message, what: Upstream, frame: string): void
   /** The node's connection was `isBehind` and is no longer. */
   caughtUp(link: NodeLink): void
   ended(link: NodeLink, why: EndReason): void

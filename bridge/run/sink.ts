@@ -50,9 +50,9 @@ export class Sink implements HubSink {
     if (this.#isTerm) this.#downstream.connected(link)
   }
 
-  received(link: NodeLink, message: Message, what: What, length: number): void {
+  received(link: NodeLink, message: Message, what: What, frame: string): void {
     if (what.kind !== 'ack' && what.kind !== 'failed')
-      this.#upstream.received(link, message, what, length)
+      this.#upstream.received(link, message, what, frame)
     else {
       this.#watches.acknowledged(link, message)
       if (this.#isTerm) this.#downstream.acknowledged(link, message)

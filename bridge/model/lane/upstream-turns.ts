@@ -6,10 +6,12 @@ import { UpstreamLanes, type Task } from './upstream-lanes.js'
 export interface TurnLimits {
   readonly leases: number
   readonly others: number
+  /** No other request begins while those that run have this many bytes. */
+  readonly bytes: number
 }
 
 /** Leases have a limit of their own, so that many other requests cannot delay them until a node looks dead. */
-export const TURN_LIMITS: TurnLimits = { leases: 32, others: 64 }
+export const TURN_LIMITS: TurnLimits = { leases: 32, others: 64, bytes: 32 << 20 }
 
 /** The next request to run, and its node. */
 export interface Turn<T> {
@@ -28,7 +30,8 @@ export class UpstreamTurns<T> {
   readonly #leases: Ring = new Set()
   readonly #others: Ring = new Set()
   readonly #paused = new Set<NodeName>()
-  readonly #running = { leases: 0, others: 0 }
+  readonly #running = { leases: 0, others: 0, bytes: 0 }
+  #bytes = 0
 
   constructor(limits = TURN_LIMITS, makeLanes = (): UpstreamLanes<T> => new UpstreamLanes()) {
     this.#limits = limits
@@ -42,6 +45,11 @@ export class UpstreamTurns<T> {
     return sum
   }
 
+  /** Bytes of the queued requests of all nodes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** The queues of a node; undefined when nothing of it is queued or runs. */
   lanesOf(node: NodeName): UpstreamLanes<T> | undefined {
     return this.#lanes.get(node)
@@ -53,7 +61,10 @@ export class UpstreamTurns<T> {
     this.#lanes.set(node, lanes)
     const ring = task.lane === 'lease' ? this.#leases : this.#others
     ring.add(node)
-    return lanes.push(task)
+    const before = lanes.bytes
+    const dropped = lanes.push(task)
+    this.#bytes += lanes.bytes - before
+    return dropped
   }
 
   /** Run a node's Leases alone until `resume`: it does not read the answers to its other requests. May be called twice. */
@@ -72,7 +83,7 @@ export class UpstreamTurns<T> {
         ? this.#takeFrom(this.#leases, lanes => lanes.takeLease())
         : undefined
     if (lease !== undefined) this.#running.leases++
-    if (lease !== undefined || this.#running.others >= this.#limits.others) return lease
+    if (lease !== undefined || this.#isBusy) return lease
     const other = this.#takeFrom(this.#others, (lanes, node) =>
       this.#paused.has(node) ? undefined : lanes.takeOther(),
     )
@@ -86,11 +97,17 @@ export class UpstreamTurns<T> {
     lanes.done(task)
     if (task.lane === 'lease') this.#running.leases--
     else this.#running.others--
+    this.#running.bytes -= task.bytes
     // A node that was skipped, because too many of its requests ran or the object was busy, is considered again.
     if (lanes.messages > 0) {
       this.#leases.add(node)
       this.#others.add(node)
     } else if (lanes.isIdle) this.#lanes.delete(node)
+  }
+
+  get #isBusy(): boolean {
+    const { others, bytes } = this.#limits
+    return this.#running.others >= others || this.#running.bytes >= bytes
   }
 
   /** Nodes with nothing to run now leave the ring; `push` and `done` put them back. */
@@ -104,6 +121,8 @@ export class UpstreamTurns<T> {
       const task = lanes === undefined ? undefined : takeOf(lanes, node)
       if (task === undefined) continue
       ring.add(node)
+      this.#bytes -= task.bytes
+      this.#running.bytes += task.bytes
       return { node, task }
     }
     return undefined

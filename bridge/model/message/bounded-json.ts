@@ -3,11 +3,14 @@ import { parseExactJson } from '../../../core/exact-json.js'
 import { InvalidInputError } from '../../../core/errors.js'
 
 /** The hub refuses longer frames. Counted in characters, which are never more than bytes. */
-export const MAX_FRAME_LENGTH = 16 * 1024 * 1024
+export const MAX_FRAME_LENGTH = 8 * 1024 * 1024
 /** Deeper than any object of the API is nested. */
 const MAX_DEPTH = 64
 /** A short text such as `[[[…` or `{},{},…` could otherwise take a hundred times its size in memory. */
-const MAX_VALUES = 500_000
+const MAX_VALUES = 100_000
+/** A number as long as `parseExactJson` reads apart, which takes it much longer than others. */
+const LONG_NUMBER = 16
+const MAX_LONG_NUMBERS = 10_000
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -23,12 +26,22 @@ const endOfText = (json: string, start: number): number => {
   return at
 }
 
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+const checkCount = (thing: string, count: number, most: number, what: string): void => {
+  if (count > most) throw new InvalidInputError(thing, `must have at most ${most} ${what}`, count)
+}
+
 const checkShape = (thing: string, json: string): void => {
   let depth = 0
   let values = 1
+  let digits = 0
+  let longNumbers = 0
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)
-    if (code === QUOTE) at = endOfText(json, at)
+    digits = isDigit(code) ? digits + 1 : 0
+    if (digits === LONG_NUMBER) longNumbers++
+    else if (code === QUOTE) at = endOfText(json, at)
     else if (code === COMMA) values++
     else if (CLOSERS.has(code)) depth--
     else if (OPENERS.has(code)) {
@@ -37,14 +50,15 @@ const checkShape = (thing: string, json: string): void => {
     }
     if (depth > MAX_DEPTH)
       throw new InvalidInputError(thing, `must be at most ${MAX_DEPTH} levels deep`, depth)
-    if (values > MAX_VALUES)
-      throw new InvalidInputError(thing, `must have at most ${MAX_VALUES} values`, values)
+    checkCount(thing, values, MAX_VALUES, 'values')
+    checkCount(thing, longNumbers, MAX_LONG_NUMBERS, `numbers of ${LONG_NUMBER} digits`)
   }
 }
 
 /**
  * Parse untrusted JSON, as `parseExactJson` does. Errors never quote the text, which may be secret.
- * @throws InvalidInputError that names the thing when the text is too long, too deep, has too many values, or is not JSON
+ * @throws InvalidInputError that names the thing when the text is too long, too deep, has too many values or long numbers, or is
+ * not JSON
  */
 export const parseBoundedJson = (thing: string, json: string): unknown => {
   if (json.length > MAX_FRAME_LENGTH)

@@ -5,14 +5,15 @@ import { reasonOf } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
+import { RareLog } from '../../../core/rare-log.js'
 import type { NodeLink } from '../../hub/node-link.js'
 import type { Task } from '../../model/lane/upstream-lanes.js'
 import { UpstreamTurns, type Turn } from '../../model/lane/upstream-turns.js'
 import type { Message, Stamp } from '../../model/message/message.js'
+import { parseMessage } from '../../model/message/parse.js'
 import { errorReply } from '../../model/message/reply.js'
 import { objectKey } from '../../model/resource/resource.js'
 import type { Upstream as What, UpstreamRoute } from '../../model/route/upstream.js'
-import { RareLog } from '../../../core/rare-log.js'
 import type { Request } from './call.js'
 import type { UpstreamCounters } from './counters.js'
 import type { Executor } from './executor.js'
@@ -28,6 +29,15 @@ export interface UpstreamSeams {
 const REQUEST_BYTES = 512
 /** Longer keys belong to no valid object. */
 const MAX_KEY = 1_024
+
+/**
+ * All queued requests together. Beyond it each node that has some is not read until half of its own are done, so only those
+ * whose requests do not come to an end are held for longer.
+ */
+const MAX_BYTES = 96 << 20
+
+/** A queued request. Its frame is kept as text: a parsed one may take thirty times the memory. */
+type Queued = Omit<Request, 'message'> & { readonly frame: string }
 
 type Asked = Extract<What, { readonly kind: 'request' | 'special' }>
 
@@ -59,7 +69,7 @@ const isAgents = ({ route: { handler } }: Asked): boolean =>
 export class Upstream {
   readonly #seams: UpstreamSeams
   readonly #rareLog: RareLog
-  readonly #turns = new UpstreamTurns<Request>()
+  readonly #turns = new UpstreamTurns<Queued>()
   readonly #links = new Map<NodeName, NodeLink>()
   #running = 0
 
@@ -81,7 +91,7 @@ export class Upstream {
   connected(link: NodeLink): void {
     this.#links.set(link.node, link)
     // Requests of an earlier connection are still queued.
-    if (this.#turns.lanesOf(link.node)?.isFull === true) link.hold('lane')
+    if (this.#isFull(link.node)) link.hold('lane')
   }
 
   /** The node reads its answers again. */
@@ -96,13 +106,13 @@ export class Upstream {
     this.caughtUp(link)
   }
 
-  received(link: NodeLink, message: Message, what: What, length: number): void {
+  received(link: NodeLink, message: Message, what: What, frame: string): void {
     const { counters, log } = this.#seams
     const { node } = link
     switch (what.kind) {
       case 'request':
       case 'special':
-        this.#push(link, { message, what, length })
+        this.#push(link, { message, what, frame })
         return
       case 'unknown':
         counters.unknown.add('unknown')
@@ -128,25 +138,30 @@ export class Upstream {
     {
       message,
       what,
-      length,
-    }: { readonly message: Message; readonly what: Asked; readonly length: number },
+      frame,
+    }: { readonly message: Message; readonly what: Asked; readonly frame: string },
   ): void {
     const { clock, counters, executor } = this.#seams
     const { node } = link
     const { lane } = what.route
-    const task: Task<Request> = {
-      ...{ lane, key: keyOf(what, message), bytes: REQUEST_BYTES + length },
+    const task: Task<Queued> = {
+      ...{ lane, key: keyOf(what, message), bytes: REQUEST_BYTES + frame.length },
       isAgents: isAgents(what),
       value: {
-        ...{ node, message, route: what.route, arrivedAt: clock.now() },
+        ...{ node, frame, route: what.route, arrivedAt: clock.now() },
         servedAt: executor.serverTime(),
         resource: what.kind === 'request' ? what.resource : undefined,
       },
     }
     const dropped = this.#turns.push(node, task)
     if (dropped.length > 0) counters.dropped.add('event', dropped.length)
-    if (this.#turns.lanesOf(node)?.isFull === true) link.hold('lane')
+    if (this.#isFull(node)) link.hold('lane')
     this.#pump()
+  }
+
+  #isFull(node: NodeName): boolean {
+    const lanes = this.#turns.lanesOf(node)
+    return lanes?.isFull === true || (lanes?.isIdle === false && this.#turns.bytes > MAX_BYTES)
   }
 
   #pump(): void {
@@ -156,12 +171,13 @@ export class Upstream {
     }
   }
 
-  async #run(turn: Turn<Request>): Promise<void> {
+  async #run(turn: Turn<Queued>): Promise<void> {
     const { executor, counters, clock, log } = this.#seams
-    const { value } = turn.task
-    const { route, message, arrivedAt } = value
+    const { frame, ...value } = turn.task.value
+    const { route, arrivedAt } = value
+    const message = parseMessage(frame)
     try {
-      const { reply, outcome } = await executor.execute(value, () => this.#stamp())
+      const { reply, outcome } = await executor.execute({ ...value, message }, () => this.#stamp())
       counters.requests.add(`${route.handler} ${outcome}`)
       if (route.lane === 'lease') counters.leaseSeconds.add((clock.now() - arrivedAt) / 1_000)
       // On the node's present connection, which may be another one: edges match answers by id.
@@ -186,7 +202,7 @@ export class Upstream {
     if (link?.isBehind === true) this.#turns.pause(node)
   }
 
-  #ended(turn: Turn<Request>): void {
+  #ended(turn: Turn<Queued>): void {
     this.#turns.done(turn)
     this.#running--
     if (this.#turns.lanesOf(turn.node)?.mayResume !== false)

@@ -2,6 +2,7 @@
 // What an edge, a disk or the apiserver can do again and again fills no log.
 import t from 'tap'
 import type { NodeLink } from '../../../bridge/hub/node-link.js'
+import { frameOf } from '../../../bridge/model/message/frame.js'
 import type { Message } from '../../../bridge/model/message/message.js'
 import { routeUpstream } from '../../../bridge/model/route/upstream.js'
 import { Sender, type SenderSeams } from '../../../bridge/run/downstream/sender.js'
@@ -61,7 +62,7 @@ t.test(
     upstream.connected(link)
     const ask = async (): Promise<void> => {
       const message = said('query', 'shop/configmap/must')
-      upstream.received(link, message, routeUpstream(message, E1), 100)
+      upstream.received(link, message, routeUpstream(message, E1), frameOf(message))
       await settle()
     }
     for (let i = 0; i < 10; i++) await ask()

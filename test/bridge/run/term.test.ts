@@ -88,13 +88,13 @@ t.test('to downstream a connection lasts no longer than a term', t => {
   const link = (node: string) => ({ node }) as NodeLink
   const [one, two] = [link('e1'), link('e2')]
   const ack = (by: NodeLink) =>
-    sink.received(by, said('response', 'x/pod/y'), { kind: 'ack', of: 'm' }, 1)
+    sink.received(by, said('response', 'x/pod/y'), { kind: 'ack', of: 'm' }, '')
   sink.connected(one)
   ack(one)
   sink.begin()
   sink.connected(two)
   ack(one)
-  sink.received(two, said('x', 'y'), { kind: 'unknown', reason: '' }, 1)
+  sink.received(two, said('x', 'y'), { kind: 'unknown', reason: '' }, '')
   sink.caughtUp(two)
   sink.ended(two, 'no keepalive')
   sink.pause()

@@ -56,8 +56,33 @@ t.test('nodes are served round-robin', t => {
   t.end()
 })
 
+t.test('requests that run have a limit of bytes, and those that wait are counted', t => {
+  const turns = new UpstreamTurns<string>({ leases: 1, others: 9, bytes: 100 })
+  const large = { ...task('request', 'large'), bytes: 100 }
+  for (const [node, each] of [
+    [A, large],
+    [B, task('request', 'small')],
+    [B, task('lease', 'beat')],
+  ] as const)
+    turns.push(node, each)
+  t.equal(turns.bytes, 102)
+  const beat = turns.take()!
+  const first = turns.take()!
+  t.strictSame([beat.task.value, first.task.value], ['beat', 'large'])
+  t.equal(turns.bytes, 1)
+  t.equal(turns.take(), undefined)
+  turns.push(A, task('lease', 'next'))
+  t.equal(turns.take(), undefined, 'one Lease at a time')
+  turns.done(beat)
+  t.equal(turns.take()?.task.value, 'next', 'Leases do not wait for others')
+  turns.done(first)
+  t.equal(turns.take()?.task.value, 'small')
+  t.equal(turns.bytes, 0)
+  t.end()
+})
+
 t.test('Leases have a limit of their own', t => {
-  const turns = new UpstreamTurns<string>({ leases: 1, others: 2 })
+  const turns = new UpstreamTurns<string>({ leases: 1, others: 2, bytes: 100 })
   for (const name of ['r0', 'r1', 'r2']) turns.push(A, task('request', name))
   turns.push(A, task('lease', 'la'))
   turns.push(B, task('lease', 'lb'))
@@ -103,7 +128,7 @@ t.test('every request runs, in whatever order others end', t => {
   )
   fc.assert(
     fc.property(fc.array(push, { maxLength: 60 }), fc.array(fc.nat(9)), (pushes, ends) => {
-      const turns = new UpstreamTurns<string>({ leases: 1, others: 2 })
+      const turns = new UpstreamTurns<string>({ leases: 1, others: 2, bytes: 100 })
       const running: Turn<string>[] = []
       let taken = 0
       const takeAll = () => {

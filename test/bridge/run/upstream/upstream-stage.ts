@@ -223,7 +223,7 @@ export const openUpstream = ({ patienceMs = 30_000 } = {}) => {
   }
   const say = (link: NodeLink, message: Message): void => {
     const what = routeUpstream(message, link.node)
-    upstream.received(link, message, what, frameOf(message).length)
+    upstream.received(link, message, what, frameOf(message))
   }
   /** Say it, and wait for its answer. */
   const ask = async (link: TestLink, message: Message): Promise<Message | undefined> => {
