@@ -126,18 +126,18 @@ export class WorkQueue {
 
   /** Something about this key has changed. */
   add(key: string): void {
-    const wait = (this.#failures.get(key)?.notBefore ?? 0) - this.#seams.clock.now()
-    if (wait > 0) this.addAfter(key, wait)
+    if (this.#pauseOf(key) > 0) this.addAfter(key, 0)
     else this.#push(key)
   }
 
-  /** Run this key after this time, or sooner if that is planned already. */
+  /** Run this key after this time, or sooner if that is planned already; a key that has failed as late as `add` does. */
   addAfter(key: string, ms: number): void {
-    const at = this.#seams.clock.now() + ms
+    const wait = Math.max(ms, this.#pauseOf(key))
+    const at = this.#seams.clock.now() + wait
     const timer = this.#timers.get(key)
     if (this.#abort.signal.aborted || (timer !== undefined && timer.at <= at)) return
     timer?.cancel()
-    const cancel = this.#seams.clock.after(ms, () => this.#push(key))
+    const cancel = this.#seams.clock.after(wait, () => this.#due(key))
     this.#timers.set(key, { at, cancel })
   }
 
@@ -149,6 +149,17 @@ export class WorkQueue {
     this.#timers.clear()
     this.#ready.clear()
     await Promise.all(this.#running.values())
+  }
+
+  /** How long no run may begin because the last one failed. */
+  #pauseOf(key: string): number {
+    return (this.#failures.get(key)?.notBefore ?? 0) - this.#seams.clock.now()
+  }
+
+  /** The key may have failed since its time was set. */
+  #due(key: string): void {
+    this.#timers.delete(key)
+    this.add(key)
   }
 
   #push(key: string): void {

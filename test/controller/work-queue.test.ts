@@ -138,6 +138,31 @@ t.test('a key whose server asked to wait does not run before that', async t => {
   t.equal(runs.length, 2)
 })
 
+t.test('nor does it where the run is planned by time, before the failure or after', async t => {
+  const { clock, queue, runs, last } = bed()
+  queue.add('a')
+  queue.addAfter('a', 500)
+  await last().end({ kind: 'failed', reason: '429', retryAfterMs: 30_000 })
+  for (let i = 0; i < 29; i++) {
+    await clock.advance(1_000)
+    queue.addAfter('a', 500)
+  }
+  await clock.advance(999)
+  t.equal(runs.length, 1)
+  await clock.advance(1)
+  t.equal(runs.length, 2)
+  await last().end(FAILED)
+  queue.addAfter('a', 100)
+  await clock.advance(999)
+  t.equal(runs.length, 2, 'the wait after a failure is not shortened to less than the first')
+  await clock.advance(1)
+  t.equal(runs.length, 3)
+  await last().end()
+  queue.addAfter('a', 100)
+  await clock.advance(100)
+  t.equal(runs.length, 4, 'a success ends it')
+})
+
 t.test('of several planned runs the earliest counts', async t => {
   const { clock, queue, runs, last } = bed()
   queue.add('a')
