@@ -23,14 +23,24 @@ export interface GoneRecordsSeams {
 const LOOK_MS = 600_000
 /** An edge whose Node returns within this time is sent only what differs. */
 const GRACE_MS = 24 * 3_600_000
+/** A Node that exists, but is no edge node, is not read again before this time is over. */
+const FOUND_MS = 3_600_000
 /** Nodes that are read in one pass. */
 const MOST = 100
+
+/** What is known of a node that has a record and is no edge node. */
+interface Turn {
+  readonly isGone: boolean
+  /** When to ask for its Node, clock ms. */
+  readonly dueAt: number
+}
+const UNKNOWN: Turn = { isGone: false, dueAt: -Infinity }
 
 /** Deletes the records of edges whose Nodes were deleted a day ago. Lives for one term. */
 export class GoneRecords {
   readonly #seams: GoneRecordsSeams
-  /** When the Node was first found to be gone, clock ms. */
-  readonly #since = new Map<NodeName, number>()
+  /** In the order in which they were asked for last, so that each has its turn. */
+  readonly #turns = new Map<NodeName, Turn>()
 
   constructor(seams: GoneRecordsSeams) {
     this.#seams = seams
@@ -51,19 +61,23 @@ export class GoneRecords {
   async #look(signal: AbortSignal): Promise<void> {
     const { recorded, isKnown, clock } = this.#seams
     const unknown = new Set(recorded().filter(node => !isKnown(node)))
-    for (const node of this.#since.keys()) if (!unknown.has(node)) this.#since.delete(node)
-    const isDue = (node: NodeName): boolean =>
-      clock.now() - (this.#since.get(node) ?? -Infinity) >= GRACE_MS
-    for (const node of [...unknown].filter(isDue).slice(0, MOST)) await this.#ask(node, signal)
+    for (const node of this.#turns.keys()) if (!unknown.has(node)) this.#turns.delete(node)
+    for (const node of unknown) if (!this.#turns.has(node)) this.#turns.set(node, UNKNOWN)
+    const due = [...this.#turns].filter(([, { dueAt }]) => dueAt <= clock.now())
+    for (const [node, turn] of due.slice(0, MOST)) await this.#ask(node, turn, signal)
   }
 
-  async #ask(node: NodeName, signal: AbortSignal): Promise<void> {
+  async #ask(node: NodeName, turn: Turn, signal: AbortSignal): Promise<void> {
     const { isKnown, drop, clock, log } = this.#seams
-    if (!(await this.#isGone(node, signal))) this.#since.delete(node)
-    else if (!this.#since.has(node)) this.#since.set(node, clock.now())
+    // Even if it fails.
+    this.#turns.delete(node)
+    this.#turns.set(node, turn)
+    const isGone = await this.#isGone(node, signal)
+    if (!isGone) this.#turns.set(node, { isGone, dueAt: clock.now() + FOUND_MS })
+    else if (!turn.isGone) this.#turns.set(node, { isGone, dueAt: clock.now() + GRACE_MS })
     else if (!isKnown(node)) {
       await drop(node, signal)
-      this.#since.delete(node)
+      this.#turns.delete(node)
       log.info('the record of an edge is removed: its Node is gone', { node })
     }
   }
