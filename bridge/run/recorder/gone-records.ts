@@ -16,8 +16,8 @@ export interface GoneRecordsSeams {
   readonly recorded: () => readonly NodeName[]
   /** Whether the node is an edge node, or connected. */
   readonly isKnown: (node: NodeName) => boolean
-  /** Delete everything recorded about the node. Rejects as ResourceClient does. */
-  readonly drop: (node: NodeName, signal: AbortSignal) => Promise<void>
+  /** Delete everything recorded about the node. Rejects as ResourceClient does. @returns whether that was possible */
+  readonly drop: (node: NodeName, signal: AbortSignal) => Promise<boolean>
 }
 
 const LOOK_MS = 600_000
@@ -69,14 +69,13 @@ export class GoneRecords {
 
   async #ask(node: NodeName, turn: Turn, signal: AbortSignal): Promise<void> {
     const { isKnown, drop, clock, log } = this.#seams
-    // Even if it fails.
+    // Even if it fails, or cannot be dropped yet.
     this.#turns.delete(node)
     this.#turns.set(node, turn)
     const isGone = await this.#isGone(node, signal)
     if (!isGone) this.#turns.set(node, { isGone, dueAt: clock.now() + FOUND_MS })
     else if (!turn.isGone) this.#turns.set(node, { isGone, dueAt: clock.now() + GRACE_MS })
-    else if (!isKnown(node)) {
-      await drop(node, signal)
+    else if (!isKnown(node) && (await drop(node, signal))) {
       this.#turns.delete(node)
       log.info('the record of an edge is removed: its Node is gone', { node })
     }

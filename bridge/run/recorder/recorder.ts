@@ -58,11 +58,18 @@ interface Kept {
   running: Promise<void>
   cancelSoon: (() => void) | undefined
   isUnsaved: boolean
+  /** A write to the cluster runs. */
+  isWriting: boolean
+  /** To be dropped from memory once it is stored. */
+  isForgotten: boolean
   /** Whether the disk has the record as it is, but for acknowledgements. */
   isOnDisk: boolean
   /** As the ObjectSyncs have it; undefined when they were not read. */
   synced: EdgeRecord | undefined
 }
+
+const isStored = ({ isUnsaved, isWriting, next, cancelSoon }: Kept): boolean =>
+  !isUnsaved && !isWriting && next === undefined && cancelSoon === undefined
 
 /** Stores what edges hold: at once on disk, soon after in the cluster. Lives for one term. */
 export class Recorder {
@@ -103,7 +110,10 @@ export class Recorder {
   /** What a node holds. Rejects as ResourceClient does. */
   async open(node: NodeName, signal: AbortSignal): Promise<NodeRecord> {
     const known = this.#kept.get(node)
-    if (known !== undefined) return known.record
+    if (known !== undefined) {
+      known.isForgotten = false
+      return known.record
+    }
     const held = await this.#load(node, signal)
     const kept: Kept = this.#kept.get(node) ?? {
       record: new NodeRecord(held, {
@@ -111,29 +121,38 @@ export class Recorder {
         saveSoon: () => this.#saveSoon(node, kept),
       }),
       ...{ next: undefined, running: Promise.resolve(), cancelSoon: undefined },
-      ...{ isUnsaved: false, isOnDisk: true, synced: undefined },
+      ...{ isUnsaved: false, isWriting: false, isForgotten: false },
+      ...{ isOnDisk: true, synced: undefined },
     }
+    kept.isForgotten = false
     this.#kept.set(node, kept)
     return kept.record
   }
 
-  /** The node is gone and its record is stored: drop it from memory. */
+  /** The node is gone: drop its record from memory as soon as it is stored, unless it is opened again. */
   forget(node: NodeName): void {
     const kept = this.#kept.get(node)
-    if (kept?.isUnsaved === false && kept.next === undefined) this.#kept.delete(node)
+    if (kept === undefined) return
+    kept.isForgotten = true
+    this.#release(node, kept)
   }
 
-  /** The Node was deleted for good: delete its records, unless it is connected again. Rejects as ResourceClient does. */
-  async drop(node: NodeName, signal: AbortSignal): Promise<void> {
+  /**
+   * The Node was deleted for good: delete its records, unless it is connected again, or they are not stored yet. Rejects as
+   * ResourceClient does.
+   * @returns whether they are deleted
+   */
+  async drop(node: NodeName, signal: AbortSignal): Promise<boolean> {
     const { disk, maps, syncs } = this.#seams
-    if (this.#kept.has(node)) return
+    if (this.#kept.has(node)) return false
     if (this.#options.writesObjectSyncs) {
       const before = await this.#load(node, signal)
       await syncs.write(node, { before, after: EMPTY }, signal)
     }
-    if (this.#kept.has(node)) return
+    if (this.#kept.has(node)) return false
     await maps.remove(node, signal)
     await disk.remove(node)
+    return true
   }
 
   /** Store everything that is not stored yet, until the signal aborts. Never rejects. */
@@ -149,6 +168,10 @@ export class Recorder {
           ...{ node, error: result.reason },
         })
     }
+  }
+
+  #release(node: NodeName, kept: Kept): void {
+    if (kept.isForgotten && isStored(kept)) this.#kept.delete(node)
   }
 
   async #load(node: NodeName, signal: AbortSignal): Promise<EdgeRecord> {
@@ -199,6 +222,7 @@ export class Recorder {
   async #keepOnDisk(node: NodeName, kept: Kept): Promise<void> {
     const isWritten = await this.#seams.disk.write(node, this.#textOf(node, kept))
     kept.isOnDisk = isWritten && kept.next === undefined
+    this.#release(node, kept)
   }
 
   #saveSoon(node: NodeName, kept: Kept): void {
@@ -228,6 +252,7 @@ export class Recorder {
     const after = new Map(kept.record.held)
     const text = this.#textOf(node, kept)
     kept.isUnsaved = false
+    kept.isWriting = true
     try {
       const writer = await this.#writer
       const as = kept.isOnDisk ? writer : writer + NOT_ON_DISK
@@ -238,6 +263,9 @@ export class Recorder {
       kept.isUnsaved = true
       const { retryAfterMs } = error instanceof KubeStatusError ? error : {}
       return { kind: 'failed', reason: reasonOf(error), retryAfterMs }
+    } finally {
+      kept.isWriting = false
+      this.#release(node, kept)
     }
   }
 
