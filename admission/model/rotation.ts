@@ -27,7 +27,8 @@ const RENEWED_AT = 2 / 3
 /** Time until every apiserver uses a changed webhook configuration. */
 export const SETTLE_MS = 60_000
 
-const isValid = ({ from, until }: Validity, now: number): boolean => from <= now && now < until
+export const isValid = ({ from, until }: Validity, now: number): boolean =>
+  from <= now && now < until
 
 /** The step that is due now. */
 export const nextRotation = (

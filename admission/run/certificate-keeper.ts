@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-import { wholeIn } from '../../core/authorities.js'
 import { sleep, type Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import { jitter, type Random } from '../../core/random.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
-import { nextRotation, SETTLE_MS, type RotationStep } from '../model/rotation.js'
+import {
+  isValid,
+  nextRotation,
+  SETTLE_MS,
+  type RotationStep,
+  type Validity,
+} from '../model/rotation.js'
 import type {
   CertificateSecret,
   SharedCertificates,
   StoredCertificates,
 } from './certificate-secret.js'
 import type { CertificateSource, CertificateStatus, Served } from './certificate-source.js'
-import { isCertificate, makePair, validityOf, type ServingPair } from './certificates.js'
+import { authoritiesOf, checkPair, makePair, type ServingPair } from './certificates.js'
 import { trustBundle } from './webhook-configuration.js'
 
 export interface CertificateKeeperSeams {
@@ -39,9 +44,6 @@ const WAIT_JITTER = 0.2
 const MOST_TRIES = 3
 
 /** PEM texts joined, each once. */
-/** Anything else would make the apiserver refuse the whole bundle. */
-const authoritiesOf = (text = ''): readonly string[] => wholeIn(text).filter(isCertificate)
-
 const bundleOf = (authorities: readonly string[]): string =>
   [...new Set(authorities)].map(text => `${text}\n`).join('')
 
@@ -123,7 +125,12 @@ export class CertificateKeeper implements CertificateSource {
     if (step === 'none') return stored
     const changed = await this.#changed(step, stored)
     const written = await this.#seams.secret.write(changed, stored, signal)
-    if (written !== undefined) this.#seams.log.info('certificates written', { step })
+    if (written === undefined) return undefined
+    const { log } = this.#seams
+    const reason = this.#whyUnusable(step === 'prepare' ? next : stored?.current)
+    if (reason !== undefined)
+      log.warn('the Secret held a certificate that cannot be used; replaced', { error: reason })
+    log.info('certificates written', { step })
     return written
   }
 
@@ -145,8 +152,7 @@ export class CertificateKeeper implements CertificateSource {
   /** The certificate in use, if the Secret was deleted or damaged: the apiserver already trusts it. */
   #usable(): ServingPair | undefined {
     const validity = this.#served && this.#validity(this.#served)
-    const now = this.#now()
-    const isUsable = validity !== undefined && validity.from <= now && now < validity.until
+    const isUsable = validity !== undefined && isValid(validity, this.#now())
     return isUsable ? this.#served : undefined
   }
 
@@ -186,8 +192,20 @@ export class CertificateKeeper implements CertificateSource {
     return true
   }
 
-  #validity(pair: ServingPair) {
-    return validityOf(pair, this.#options.names[0]!)
+  #validity(pair: ServingPair): Validity | undefined {
+    const checked = checkPair(pair, this.#options.names[0]!)
+    return checked.ok ? checked.validity : undefined
+  }
+
+  /** Undefined when it can be used, and when there is none: the Secret comes empty. */
+  #whyUnusable(pair: ServingPair | undefined): string | undefined {
+    if (pair === undefined || pair.ca + pair.cert + pair.key === '') return undefined
+    const checked = checkPair(pair, this.#options.names[0]!)
+    if (!checked.ok) return checked.reason
+    const now = this.#now()
+    if (isValid(checked.validity, now)) return undefined
+    const when = now < checked.validity.from ? 'not valid yet' : 'no longer valid'
+    return `it or its CA certificate is ${when}`
   }
 
   #make(): Promise<ServingPair> {

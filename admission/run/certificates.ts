@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { wholeIn } from '../../core/authorities.js'
+import { reasonOf } from '../../core/errors.js'
 import type { Validity } from '../model/rotation.js'
 
 /** A server's certificate and the authority that signed only this one, as PEM. */
@@ -52,8 +54,7 @@ export const makePair = async (names: readonly string[], now: number): Promise<S
   return { ca: ca.cert, cert: server.cert, key: server.private }
 }
 
-/** Whether the text begins with an authority's certificate in PEM. */
-export const isCertificate = (text: string): boolean => {
+const isAuthority = (text: string): boolean => {
   try {
     return new X509Certificate(text).ca
   } catch {
@@ -61,19 +62,32 @@ export const isCertificate = (text: string): boolean => {
   }
 }
 
-/** A pair's validity; undefined when its parts do not belong together or it is for another name. */
-export const validityOf = ({ ca, cert, key }: ServingPair, name: string): Validity | undefined => {
+/** The authorities' certificates in a PEM text. Anything else would make the apiserver refuse the whole bundle. */
+export const authoritiesOf = (text = ''): readonly string[] => wholeIn(text).filter(isAuthority)
+
+/** A pair's validity, or why it can be used at no time. */
+type PairCheck =
+  | { readonly ok: true; readonly validity: Validity }
+  | { readonly ok: false; readonly reason: string }
+
+/** A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. */
+export const checkPair = ({ ca, cert, key }: ServingPair, name: string): PairCheck => {
+  const refuse = (reason: string) => ({ ok: false, reason }) as const
   try {
     const server = new X509Certificate(cert)
-    const isComplete =
-      server.checkPrivateKey(createPrivateKey(key)) &&
-      server.verify(new X509Certificate(ca).publicKey) &&
-      server.checkHost(name) !== undefined
-    return isComplete
-      ? { from: Date.parse(server.validFrom), until: Date.parse(server.validTo) }
-      : undefined
-  } catch {
+    if (!server.checkPrivateKey(createPrivateKey(key))) return refuse('the key is of another one')
+    if (server.checkHost(name) === undefined) return refuse(`it is not for ${name}`)
+    const authorities = authoritiesOf(ca).map(text => new X509Certificate(text))
+    if (authorities.length === 0)
+      return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
+    const authority = authorities.find(({ publicKey }) => server.verify(publicKey))
+    if (authority === undefined) return refuse('another authority signed it')
+    const both = [server, authority]
+    const from = Math.max(...both.map(({ validFrom }) => Date.parse(validFrom)))
+    const until = Math.min(...both.map(({ validTo }) => Date.parse(validTo)))
+    return { ok: true, validity: { from, until } }
+  } catch (error) {
     // Not PEM, or truncated.
-    return undefined
+    return refuse(`it or its key cannot be read: ${reasonOf(error)}`)
   }
 }

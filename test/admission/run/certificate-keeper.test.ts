@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas that share certificates, and apiservers that hear late whom to trust; time is virtual, TLS is real.
 import t, { type Test } from 'tap'
+import { generate } from 'selfsigned'
 import { checkServerIdentity, connect } from 'node:tls'
 import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
-import { makePair, validityOf } from '../../../admission/run/certificates.js'
+import type { CertificateSecret } from '../../../admission/run/certificate-secret.js'
+import { checkPair, makePair, type ServingPair } from '../../../admission/run/certificates.js'
 import type { Served } from '../../../admission/run/certificate-source.js'
 import type { Listener } from '../../../net/listen.js'
 import {
@@ -22,13 +24,37 @@ const NAME = 'edge-health-webhook.edge-system.svc'
 const DAY = 86_400_000
 const HOUR = 3_600_000
 
+/** As others make them: valid for so many days from now, signed by an authority or by itself. */
+const ownMade = async (cA: boolean, since: number, by?: ServingPair): Promise<ServingPair> => {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: NAME }], {
+    ...({ keyType: 'ec', algorithm: 'sha256' } as const),
+    notBeforeDate: new Date(Date.now() + since * DAY),
+    notAfterDate: new Date(Date.now() + (since + 60) * DAY),
+    extensions: [
+      { name: 'basicConstraints', cA },
+      { name: 'subjectAltName', altNames: [{ type: 2, value: NAME }] },
+    ],
+    ...(by === undefined ? {} : { ca: by }),
+  })
+  return { ca: by?.cert ?? cert, cert, key }
+}
+
+const putByHand = async (bed: WebhookBed, { ca, cert, key }: ServingPair): Promise<void> => {
+  await bed.spoilSecret('ca.crt', ca)
+  await bed.spoilSecret('tls.crt', cert)
+  await bed.spoilSecret('tls.key', key)
+}
+
 class Replica {
   readonly keeper: CertificateKeeper
+  readonly log = recordingLog()
+  readonly secret: CertificateSecret
   served: Served | undefined
   listener: Listener | undefined
 
   constructor(bed: WebhookBed, clock: FakeClock, t: Test) {
     const { client, secret } = bed.replica()
+    this.secret = secret
     const seen = {
       get: client.get.bind(client),
       patch: client.patch.bind(client),
@@ -43,7 +69,7 @@ class Replica {
           this.listener?.renew(served)
         },
       },
-      { client: seen, secret, clock, random: seededRandom(1), log: recordingLog() },
+      { client: seen, secret, clock, random: seededRandom(1), log: this.log },
     )
     t.teardown(async () => {
       await this.listener?.close()
@@ -194,9 +220,7 @@ t.test(
     await turn()
     t.equal(await bed.bundle(), own, 'what is none is not handed on')
     const stranger = await makePair([NAME], Date.now())
-    await bed.spoilSecret('ca.crt', stranger.ca)
-    await bed.spoilSecret('tls.crt', stranger.cert)
-    await bed.spoilSecret('tls.key', stranger.key)
+    await putByHand(bed, stranger)
     await turn()
     t.strictSame([first.served, second.served], [served, served], 'its authority is not known yet')
     t.equal((await bed.bundle())?.match(/BEGIN CERTIFICATE/g)?.length, 2)
@@ -233,13 +257,73 @@ t.test('a broken authority in the Secret is left out, and the others are trusted
   t.match(replicas[0].keeper.status, { isTrusted: true, trouble: null })
 })
 
+t.test('a new replica replaces what nobody could trust, says why, and is trusted', async t => {
+  const rows: [what: string, pair: () => Promise<Partial<ServingPair>>, reason: RegExp][] = [
+    ['self-signed without the CA flag', () => ownMade(false, -1), /none of an authority/],
+    [
+      'of an authority that is over',
+      async () => ownMade(false, -1, await ownMade(true, -61)),
+      /no longer valid/,
+    ],
+    [
+      'of an authority to come',
+      async () => ownMade(false, -1, await ownMade(true, 1)),
+      /not valid yet/,
+    ],
+    ['a broken key', async () => ({ key: 'no key' }), /cannot be read/],
+  ]
+  for (const [what, makeOdd, reason] of rows) {
+    const { bed, clock, replicas } = await scene(t)
+    const [running, starting] = replicas
+    await bed.register()
+    await running.keeper.turn(never)
+    const { ca } = (await running.secret.read(never))!.current
+    await putByHand(bed, { ca, ...running.served!, ...(await makeOdd()) })
+    // An authority's name has the time in it.
+    await clock.advance(1_000)
+    await starting.keeper.turn(never)
+    await starting.open()
+    t.equal(await starting.reach((await bed.bundle()) ?? '', clock), 'ok', what)
+    t.equal((await bed.secret())['tls.crt'], starting.served?.cert, what)
+    t.match(starting.keeper.status, { isTrusted: true, trouble: null }, what)
+    const said = starting.log.lines.filter(({ level }) => level === 'warn')
+    t.match(said, [{ message: /Secret .* cannot be used; replaced/, fields: { error: reason } }])
+    t.equal(said.length, 1, what)
+  }
+})
+
+t.test('a next certificate that nobody could trust is replaced when it is due', async t => {
+  const { bed, clock, replicas, turn } = await scene(t)
+  await bed.register()
+  await turn()
+  const odd = await ownMade(false, -1)
+  await bed.spoilSecret('next-ca.crt', odd.ca)
+  await bed.spoilSecret('next-tls.crt', odd.cert)
+  await bed.spoilSecret('next-tls.key', odd.key)
+  await clock.advance(60 * DAY)
+  await turn()
+  t.not((await bed.secret())['next-tls.crt'], odd.cert)
+  const said = replicas.flatMap(({ log }) => log.lines).filter(({ level }) => level === 'warn')
+  t.match(said, [{ fields: { error: /none of an authority/ } }])
+})
+
 t.test('a pair is one certificate, its key and its authority, for the name', async t => {
   const [one, other] = [await makePair([NAME], Date.now()), await makePair([NAME], Date.now() + 1)]
-  t.match(validityOf(one, NAME), { from: Number, until: Number })
-  t.equal(validityOf(one, 'other.edge-system.svc'), undefined)
-  t.equal(validityOf({ ...one, key: other.key }, NAME), undefined)
-  t.equal(validityOf({ ...one, ca: other.ca }, NAME), undefined)
-  t.equal(validityOf({ ...one, cert: '' }, NAME), undefined)
+  const good = { ok: true, validity: { from: Number, until: Number } }
+  t.match(checkPair(one, NAME), good)
+  t.match(checkPair({ ...one, ca: other.ca + one.ca }, NAME), good, 'any of its authorities')
+  t.match(checkPair(await ownMade(true, -1), NAME), good)
+  const rows: [what: string, pair: ServingPair, reason: RegExp][] = [
+    ['the key', { ...one, key: other.key }, /key is of another/],
+    ['the authority', { ...one, ca: other.ca }, /another authority/],
+    ['no authority', { ...one, ca: '' }, /missing/],
+    ['half an authority', { ...one, ca: one.ca.slice(0, 200) }, /missing/],
+    ['the certificate itself', await ownMade(false, -1), /none of an authority \(CA:TRUE\)/],
+    ['no certificate', { ...one, cert: '' }, /cannot be read/],
+  ]
+  for (const [what, pair, reason] of rows)
+    t.match(checkPair(pair, NAME), { ok: false, reason }, what)
+  t.match(checkPair(one, 'other.edge-system.svc'), { ok: false, reason: /not for other/ })
 })
 
 t.test('trouble is logged once, and its end once', async t => {
