@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { SUBDOMAIN } from '../core/label.js'
+import { isLabelKey, isLabelValue, SUBDOMAIN } from '../core/label.js'
 import { cutSelector, type Token } from './selector-tokens.js'
 
 /** Labels, as far as selectors ask of them. A `Map` is one. */
@@ -17,7 +17,6 @@ export class LabelSelectorError extends Error {}
 const MOST_REQUIREMENTS = 1_000
 
 const OPERATORS = 'in, notin, =, ==, !=, gt, lt'
-const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const PARTS =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g."
 
@@ -26,10 +25,9 @@ const trouble = (what: string): Error =>
 
 const tooLong = (length: number): string => `must be no more than ${length} bytes`
 
-const nameTrouble = (name: string): string | undefined => {
+const nameTrouble = (name: string): string => {
   if (name === '') return 'name part must be non-empty'
   if (name.length > 63) return `name part ${tooLong(63)}`
-  if (NAME.test(name)) return undefined
   return `name part ${PARTS} 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`
 }
 
@@ -41,17 +39,18 @@ const prefixTrouble = (prefix: string): string | undefined => {
 }
 
 const checkKey = (key: string): void => {
+  if (isLabelKey(key)) return
   const parts = key.split('/')
   const found =
     parts.length > 2
       ? `a valid label key ${PARTS} 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`
       : ((parts.length === 2 ? prefixTrouble(parts[0]!) : undefined) ?? nameTrouble(parts.at(-1)!))
-  if (found !== undefined) throw trouble(`<nil>: Invalid value: ${JSON.stringify(key)}: ${found}`)
+  throw trouble(`<nil>: Invalid value: ${JSON.stringify(key)}: ${found}`)
 }
 
 const checkValues = (key: string, values: ReadonlySet<string>): void => {
   for (const [i, value] of [...values].sort().entries()) {
-    if (value === '' || (value.length <= 63 && NAME.test(value))) continue
+    if (isLabelValue(value)) continue
     const rule =
       value.length > 63
         ? tooLong(63)

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { canonicalAddress } from '../core/address.js'
 import { parseNodeName, type NodeName } from '../core/ids.js'
+import { SUBDOMAIN } from '../core/label.js'
 
 /**
  * How an option's text is checked and parsed. Every source (flag, environment, file, profile, default) gives text,
@@ -215,7 +216,8 @@ export const url = (...schemes: readonly string[]): Kind<string> => ({
 })
 
 const NAME_PART = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
-export const LABEL_KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME_PART}`
+const DOMAIN_PART = SUBDOMAIN.source.slice(1, -1).replaceAll('(', '(?:')
+export const LABEL_KEY = `(?:(?=[^/]{1,253}/)${DOMAIN_PART}/)?${NAME_PART}`
 export const LABEL_VALUE = `(?:${NAME_PART})?`
 const SELECTOR_TERM =
   `(?:!?${LABEL_KEY}|${LABEL_KEY}\\s*(?:=|==|!=)\\s*${LABEL_VALUE}` +

@@ -291,6 +291,11 @@ t.test('a bad value is refused with option, rule and value', async t => {
       '--dead-taint must be a taint such as key:NoSchedule or key=value:NoExecute, or none, got "key"',
     ],
     [
+      'a selector with a key that the apiserver refuses',
+      { flags: ['edge-selector=role=edge,!site-.example.com/x'] },
+      '--edge-selector must be a label selector such as role=edge,!spare or zone in (a,b), got "role=edge,!site-.example.com/x"',
+    ],
+    [
       'a selector',
       { flags: ['edge-selector=a b'] },
       '--edge-selector must be a label selector such as role=edge,!spare or zone in (a,b), got "a b"',

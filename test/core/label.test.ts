@@ -6,7 +6,7 @@ t.test('label keys', t => {
   const good = ['a', 'zone1', 'A_b.c-d', 'topology.kubernetes.io/zone', 'a'.repeat(63)]
   good.push(`${'a'.repeat(253)}/b`)
   const bad = ['', 'bad key!', '-a', 'a-', '/a', 'a/', 'a/b/c', 'A/b', 'a'.repeat(64)]
-  bad.push(`${'a'.repeat(254)}/b`)
+  bad.push(`${'a'.repeat(254)}/b`, 'site-.example.com/x', 'a..b/c', '1.-a/b', 'a./b')
   for (const key of good) t.ok(isLabelKey(key), key.slice(0, 40))
   for (const key of bad) t.notOk(isLabelKey(key), key.slice(0, 40))
   t.end()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import * as v from 'valibot'
 import { InvalidInputError } from '../../../core/errors.js'
+import { isLabelKey } from '../../../core/label.js'
 import { parseWith } from '../../../core/parse.js'
 
 /** ConfigMap names and keys as SuperEdge has them. */
@@ -30,11 +31,9 @@ export const parseZones = (data: Data): ZoneConfig['zones'] => ({
   isOn: parseSwitch(`ConfigMap ${ZONE_CONFIG}: TaintZoneAdmission`, data['TaintZoneAdmission']),
 })
 
-const LABEL_KEY =
-  /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
-
+/** They go into the selectors of the Node watches: one bad key and the apiserver refuses the whole selector. */
 const parseUnitName = (name: string): string => {
-  if (LABEL_KEY.test(name)) return name
+  if (isLabelKey(name)) return name
   throw new InvalidInputError(
     `ConfigMap ${UNIT_CONFIG}: check-units`,
     'must list label keys, separated by commas',
@@ -63,9 +62,12 @@ export const parseUnits = (data: Data): ZoneConfig['units'] => ({
   names: parseUnitNames(data['check-units'] ?? ''),
 })
 
+/** A former version took names that are no label keys, and remembered them. */
+const unitName = v.pipe(v.string(), v.check(isLabelKey, 'must be a label key'))
+
 const zoneConfigSchema = v.object({
   zones: v.optional(v.object({ isOn: v.boolean() })),
-  units: v.optional(v.object({ isOn: v.boolean(), names: v.array(v.string()) })),
+  units: v.optional(v.object({ isOn: v.boolean(), names: v.array(unitName) })),
 })
 
 /** What `parseRememberedZoneConfig` reads, as JSON. */
