@@ -150,7 +150,8 @@ class DiskFolder implements StateFolder {
     const unwritten = [...this.#failed]
     await Promise.all([
       ...unread.map(name => this.#review(name)),
-      ...unwritten.map(([name, text]) => this.write(name, text)),
+      // What is being written is newer than what failed.
+      ...unwritten.map(([name, text]) => this.#writing.get(name) ?? this.write(name, text)),
     ])
   }
 

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -191,4 +192,33 @@ t.test('keys that this version cannot use are kept, for the version that wrote t
   await folder.settled()
   t.match(JSON.parse(readFileSync(path, 'utf8')), { version: 1, node: 'n1' })
   t.equal(readFileSync(`${path}.unread`, 'utf8'), newer)
+})
+
+t.test('what failed is not tried again in the place of what was written since', async t => {
+  const { dir, folder } = make(t)
+  const path = join(dir, 'epoch')
+  const failing = async (text: string): Promise<void> => {
+    rmSync(dir, { recursive: true })
+    writeFileSync(dir, 'a file in the way')
+    await folder.write('epoch', text)
+    t.strictSame([...folder.troubles.keys()], ['epoch'])
+    rmSync(dir)
+  }
+  await failing('7')
+  await folder.retry()
+  t.equal(readFileSync(path, 'utf8'), '7', 'nothing newer')
+
+  await failing('8')
+  void folder.write('epoch', '9')
+  await folder.retry()
+  await folder.settled()
+  t.equal(readFileSync(path, 'utf8'), '9', 'one is under way')
+
+  await failing('10')
+  void folder.write('epoch', '11')
+  void folder.write('epoch', '12')
+  await folder.retry()
+  await folder.settled()
+  t.equal(readFileSync(path, 'utf8'), '12', 'one is under way, one waits')
+  t.strictSame([...folder.troubles], [])
 })
