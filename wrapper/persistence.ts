@@ -184,7 +184,7 @@ export class Persistence {
         keys.length > 0 ? [jsonItem(service, keys)] : [],
       )
     if (what === NEIGHBOURS)
-      return [...store.neighbours].map(([label, { value, names }]) =>
+      return [...store.lastNeighbours].map(([label, { value, names }]) =>
         jsonItem(label, { value, names: [...names] }),
       )
     if (what === ADDRESSES)

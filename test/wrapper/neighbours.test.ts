@@ -2,6 +2,7 @@
 // FW23: what the wrapper asks of other Nodes, and what becomes of it.
 import t, { type Test } from 'tap'
 import type { TestApi } from '../../testkit/kube/api-client.js'
+import { behind, refuseWith } from './front.js'
 import { isSo, memoryFolder, MERGE, startUpstream, startWrapper } from './wrapper-bed.js'
 
 t.setTimeout(180_000)
@@ -113,6 +114,35 @@ t.test('FW23: a boot without the cloud knows which nodes shared the own value', 
   folder.files.delete('neighbours.list')
   const third = await startWrapper(t, upstream, { folder, net: NET })
   t.equal(await shownLater(third), 'a', 'who is not known to share it is outside')
+})
+
+t.test('FW23: a boot in which one of two labels is answered keeps the other’s nodes', async t => {
+  const upstream = await startZones(t)
+  for (const [name, region] of Object.entries({ a: 'r', b: 'r', c: 's' }))
+    await upstream.ask(`PATCH /api/v1/nodes/${name}`, { metadata: { labels: { region } } }, MERGE)
+  await annotate(upstream, '["region"]')
+  await upstream.ask('POST /api/v1/namespaces/default/services', {
+    metadata: { name: 'other', annotations: { topologyKeys: '["zone"]' } },
+    spec: { ports: [{ port: 80 }] },
+  })
+  const folder = memoryFolder()
+  const known = async (bed: Awaited<ReturnType<typeof startWrapper>>) =>
+    (await bed.status()).neighbours.filter(({ nodes }) => nodes !== null).map(({ label }) => label)
+  const first = await startWrapper(t, upstream, { folder, net: NET })
+  await isSo(async () => (await known(first)).length === 2)
+  await first.wrapper.stop()
+  const half = await behind(t, upstream, ({ url = '' }, response) => {
+    const isRefused = url.includes('region')
+    if (isRefused) refuseWith(response, 429, { 'retry-after': '1' })
+    return isRefused
+  })
+  const second = await startWrapper(t, half, { folder, net: NET })
+  await isSo(async () => (await known(second)).join() === 'zone')
+  t.equal(await shownLater(second), 'a,b', 'the remembered ones count')
+  await second.wrapper.stop()
+  upstream.api.cutLink('wrapper', 'refused')
+  const third = await startWrapper(t, upstream, { folder, net: NET })
+  t.equal(await shownLater(third), 'a,b', 'also after the next start')
 })
 
 t.test(

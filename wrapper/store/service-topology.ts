@@ -47,7 +47,7 @@ export class ServiceTopology {
   }
 
   /** Services whose keys name this label. */
-  *naming(label: string): Iterable<string> {
+  *naming(label: string): Generator<string, void> {
     for (const [service, { keys }] of this.#rules) if (keys.includes(label)) yield service
   }
 
@@ -89,9 +89,16 @@ export class ServiceTopology {
       if (!kept.has(label)) this.#neighbours.delete(label)
   }
 
-  /** Those that were learnt, for the disk. */
+  /** Those that were learnt. */
   get neighbours(): ReadonlyMap<string, Neighbourhood> {
     return this.#neighbours
+  }
+
+  /** For the disk: those that were learnt and, while a rule names their label, those from before this start. */
+  get lastNeighbours(): ReadonlyMap<string, Neighbourhood> {
+    const isNamed = (label: string): boolean => this.naming(label).next().done !== true
+    const remembered = [...this.#remembered].filter(([label]) => isNamed(label))
+    return new Map([...remembered, ...this.#neighbours])
   }
 
   rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {

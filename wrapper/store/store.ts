@@ -107,6 +107,11 @@ export class Store {
     return this.#topology.neighbours
   }
 
+  /** Also what an earlier process knew of labels that have no answer yet, for the disk. */
+  get lastNeighbours(): ReadonlyMap<string, Neighbourhood> {
+    return this.#topology.lastNeighbours
+  }
+
   /** Load from an earlier process which nodes shared a label's value; used until the apiserver has answered. */
   rememberNeighbours(label: string, neighbourhood: Neighbourhood): void {
     this.#topology.rememberNeighbours(label, neighbourhood)
