@@ -30,7 +30,7 @@ export class ServiceTopology {
   /** The last known labels of this node, even if it does not exist now. */
   #ownLabels: Labels | undefined
   readonly #neighbours = new Map<string, Neighbourhood>()
-  /** From before this start; used until the apiserver has said more, while this node has that value. */
+  /** From before this start; used until the apiserver has answered for the label, while this node has that value. */
   readonly #remembered = new Map<string, Neighbourhood>()
 
   constructor(self: string) {
@@ -113,6 +113,7 @@ export class ServiceTopology {
     if (this.#ownLabels?.get(label) !== next.value) return undefined
     const before = this.#neighboursOf(label)
     this.#neighbours.set(label, next)
+    this.#remembered.delete(label)
     if (before?.value !== next.value) return 'all'
     const changed = new Set<string>()
     for (const name of next.names) if (!before.names.has(name)) changed.add(name)

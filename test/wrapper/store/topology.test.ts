@@ -51,6 +51,33 @@ t.test('the former neighbours count until those of the new key are known', t => 
   t.end()
 })
 
+t.test('what an earlier process knew of a label does not count again after an answer', t => {
+  const { store, keys, listSlices, shown } = startStore()
+  store.rememberNeighbours('zone', { value: 'x', names: new Set(['a', 'b']) })
+  store.upstream('services').replace([web('["zone"]', '1')])
+  listSlices()
+  t.equal(shown(), 'a,b', 'until the answer it counts')
+  store.setNeighbours('zone', { value: 'x', names: new Set(['a', 'c']) })
+  t.equal(shown(), 'a,c')
+  keys('[]', '2')
+  t.equal(shown(), 'a,b,c,d')
+  keys('["zone"]', '3')
+  t.equal(shown(), 'a,b,c,d', 'the former rule stays until there is another answer')
+  t.strictSame([...store.lastNeighbours], [], 'nor after the next start')
+  t.end()
+})
+
+t.test('an answer for another value than this node has takes nothing away', t => {
+  const { store, listSlices, shown } = startStore()
+  store.rememberNeighbours('zone', { value: 'x', names: new Set(['a', 'b']) })
+  store.upstream('services').replace([web('["zone"]', '1')])
+  listSlices()
+  store.setNeighbours('zone', { value: 'y', names: new Set(['c']) })
+  t.equal(shown(), 'a,b')
+  t.strictSame([...store.lastNeighbours.keys()], ['zone'])
+  t.end()
+})
+
 t.test('an earlier process knew which keys were the last valid ones', t => {
   const { store, zoneIsKnown, listSlices, shown } = startStore()
   store.rememberKeys('default/web', '["zone"]')
