@@ -215,9 +215,15 @@ export class KubeClient {
       return answer
     }
     try {
-      const body = (await readBody(answer, MAX_ERROR_BYTES)).toString('utf8')
+      const bytes = await readBody(answer, MAX_ERROR_BYTES)
+      const raw = call.readRefusal?.({ type: headers['content-type'] ?? '', bytes })
       const retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.wall())
-      throw answerError(nameOf(call), { status, phrase, retryAfterMs, body })
+      throw answerError(nameOf(call), {
+        status,
+        phrase,
+        retryAfterMs,
+        body: raw ?? bytes.toString('utf8'),
+      })
     } finally {
       await answer.end()
     }

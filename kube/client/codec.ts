@@ -34,11 +34,19 @@ export interface EventReader<R> {
   readonly pending: number
 }
 
+/** The parts of a body that tell how to read it. */
+export type ReadableBody = Pick<TypedBody, 'type' | 'bytes'>
+
+/** A refusal as the JSON of a `Status`; undefined where it came as JSON, or as text. Never throws. */
+export type ReadRefusal = (body: ReadableBody) => Readonly<Record<string, unknown>> | undefined
+
 /** How lists and watches are written; `R` is an object as it comes. */
 export interface Codec<R> {
   readonly accept: { readonly list: string; readonly watch: string }
   /** @throws KubeUnreachableError for anything but a list. */
   parsePage(path: string, body: TypedBody): Page<R>
+  /** @default refusals are JSON, whatever was asked for */
+  readonly readRefusal?: ReadRefusal
   /** @param type the answer's `Content-Type` */
   makeReader(what: string, type: string): EventReader<R>
   /** `namespace/name`, or `name` for a cluster-wide object; '' when it has no name. */

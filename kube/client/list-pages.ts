@@ -57,7 +57,7 @@ const readPage = async <R>(
   const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: MAX_PAGE_BYTES }
   let body: TypedBody | undefined
   try {
-    body = await client.body(call, limits, signal)
+    body = await client.body({ ...call, readRefusal: codec.readRefusal }, limits, signal)
     const { warning, date } = body
     return { ...codec.parsePage(path, body), warning, date }
   } catch (cause) {

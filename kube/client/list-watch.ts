@@ -233,7 +233,8 @@ class ListWatch<T, R> implements Watching, StoreFollower {
       resourceVersion: version,
     }
     const path = pathOf(this.#spec.path, query)
-    const call = { method: 'GET', path, accept: codec.accept.watch } as const
+    const { accept, readRefusal } = codec
+    const call = { method: 'GET', path, accept: accept.watch, readRefusal } as const
     const answer = await client.open(call, answerMs, this.#stopping.signal)
     this.#heard()
     this.isWatching = this.#hasOpened = true

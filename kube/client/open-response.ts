@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib'
 import { hostOf } from '../../core/address.js'
 import { WithheldError } from '../../core/errors.js'
 import { readWhole } from '../../net/read-whole.js'
+import type { ReadRefusal } from './codec.js'
 import type { WriteGuard } from './write.js'
 import type { Material } from './credentials.js'
 
@@ -18,6 +19,8 @@ export interface KubeCall {
   readonly body?: { readonly type: string; readonly text: string }
   /** @default 'application/json' */
   readonly accept?: string
+  /** Reads what `accept` makes of a refusal. @default refusals are JSON */
+  readonly readRefusal?: ReadRefusal | undefined
   /** Ask for gzip; for answers that may be large. */
   readonly compressed?: boolean
   /** Without credentials, and without anything that the server does not need. */

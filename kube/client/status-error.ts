@@ -85,7 +85,7 @@ const TOO_MANY = 'Too many requests, please try again later.'
 /**
  * The error of a response without a 2xx status.
  * @param answer `phrase` is the HTTP status text, for a body without a reason; `retryAfterMs` is of the header and
- * wins over the body's.
+ * wins over the body's; `body` is text, or a `Status` that was not JSON.
  */
 export const answerError = (
   request: string,
@@ -93,14 +93,16 @@ export const answerError = (
     readonly status: number
     readonly phrase: string
     readonly retryAfterMs: number | undefined
-    readonly body: string
+    readonly body: string | Readonly<Record<string, unknown>>
   },
 ): KubeStatusError => {
-  const read = parseStatus(answer.body)
+  const { body } = answer
+  const isText = typeof body === 'string'
+  const read = isText ? parseStatus(body) : readStatus(body)
   return new KubeStatusError(request, {
     ...read,
     status: answer.status,
-    isFromApi: read.isFromApi || (answer.status === 429 && answer.body.trim() === TOO_MANY),
+    isFromApi: read.isFromApi || (answer.status === 429 && isText && body.trim() === TOO_MANY),
     reason: read.reason === '' ? answer.phrase : read.reason,
     retryAfterMs: answer.retryAfterMs ?? read.retryAfterMs,
   })

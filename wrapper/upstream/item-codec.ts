@@ -5,6 +5,7 @@ import {
   type Codec,
   type EventReader,
   type Page,
+  type ReadRefusal,
   type TypedBody,
 } from '../../kube/client/codec.js'
 import { LineReader, parseJsonPage } from '../../kube/client/json-codec.js'
@@ -13,7 +14,7 @@ import { rawKey, type WatchEvent } from '../../kube/client/watch-event.js'
 import type { Item } from '../store/item.js'
 import type { Row } from '../store/resources.js'
 import { checkReadable } from '../store/readable.js'
-import { openEnvelope, splitList } from '../wire/envelope.js'
+import { openEnvelope, splitList, type Opened } from '../wire/envelope.js'
 import { FrameReader, type Frame } from '../wire/frames.js'
 import { fromJson } from '../wire/from-json.js'
 import type { JsonMap } from '../wire/kinds.js'
@@ -73,9 +74,13 @@ const metaOf = (row: Row, raw: Uint8Array): Meta => {
   return meta
 }
 
+/** A Status as JSON has it. @throws WireError */
+const statusOf = ({ kind, raw }: Opened): JsonMap => ({ ...toJson('Status', raw), kind })
+
 const eventOf = (row: Row, what: string, { type, body }: Frame): WatchEvent<RawObject> => {
-  const { raw } = openEnvelope(body)
-  if (type === 'ERROR') throw watchError(what, toJson('Status', raw))
+  const opened = openEnvelope(body)
+  if (type === 'ERROR') throw watchError(what, statusOf(opened))
+  const { raw } = opened
   const { name, namespace, version } = metaOf(row, raw)
   switch (type) {
     case 'BOOKMARK':
@@ -170,6 +175,15 @@ const keyOfObject = (object: RawObject): string => {
   }
 }
 
+const readRefusal: ReadRefusal = ({ type, bytes }) => {
+  if (!isProtobuf(type)) return undefined
+  try {
+    return statusOf(openEnvelope(bytes))
+  } catch (error) {
+    return { message: `not readable: ${reasonOf(error)}` }
+  }
+}
+
 /** Lists and watches of a resource as protobuf, or as JSON from a server without protobuf. */
 export const makeItemCodec = (row: Row): Codec<RawObject> => ({
   accept: { list: ACCEPT, watch: ACCEPT },
@@ -177,5 +191,6 @@ export const makeItemCodec = (row: Row): Codec<RawObject> => ({
     isProtobuf(body.type) ? protobufPage(row, path, body.bytes) : jsonPage(row, path, body),
   makeReader: (what, type) =>
     isProtobuf(type) ? new ProtobufReader(row, what) : new JsonReader(what),
+  readRefusal,
   keyOf: keyOfObject,
 })
