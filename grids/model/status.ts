@@ -44,8 +44,11 @@ interface Condition {
   readonly message: string
 }
 
+/** The apiserver would store another character for half of one, and the status would never be what it should. */
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
 const cut = (text: string): string =>
-  text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 1)}…` : text
+  (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE - 1)}…` : text).replace(HALF, '?')
 
 const condition = (
   type: Condition['type'],

@@ -242,6 +242,18 @@ t.test('limits', t => {
   t.end()
 })
 
+t.test('no message has half of a character, wherever it is cut', t => {
+  const messageOf = (message: string): string => {
+    const failures = [{ unit: 'a', reason: 'NameTaken', message } as const]
+    const shown = show({ units: ['a'], children: [], failures })
+    return (shown['failures'] as readonly { message: string }[])[0]!.message
+  }
+  t.equal(messageOf(`${'x'.repeat(1_022)}😀 and more`), `${'x'.repeat(1_022)}?…`)
+  t.equal(messageOf(`${'x'.repeat(1_021)}😀 and more`), `${'x'.repeat(1_021)}😀…`)
+  t.equal(messageOf('half \ude00 or \ud83d, whole 😀'), 'half ? or ?, whole 😀')
+  t.end()
+})
+
 t.test('a grid that cannot be understood', t => {
   const trouble = {
     generation: 4,
