@@ -43,3 +43,32 @@ export const nextRotation = (
       : 'none'
   return now >= current.from + RENEWED_AT * (current.until - current.from) ? 'prepare' : 'none'
 }
+
+/** An authority's certificate, as PEM. */
+export interface Authority extends Validity {
+  readonly text: string
+}
+
+const MOST_OTHERS = 8
+
+const byAge = (one: Authority, other: Authority): number =>
+  other.from - one.from || (one.text < other.text ? -1 : 1)
+
+/**
+ * Of the authorities that the webhook configurations have and the Secret has not, those that stay: another replica may
+ * serve a certificate of theirs, as after the Secret was emptied. The next renewal makes the `previous` authority younger
+ * than they are, and they go. Eight stay at most, the youngest.
+ * @returns in an order that is the same for all replicas, which would otherwise write against each other
+ */
+export const stillTrusted = (
+  others: readonly Authority[],
+  previous: readonly Authority[],
+  now: number,
+): readonly string[] => {
+  const since = previous.length === 0 ? -Infinity : Math.min(...previous.map(({ from }) => from))
+  return others
+    .filter(other => isValid(other, now) && other.from >= since)
+    .toSorted(byAge)
+    .slice(0, MOST_OTHERS)
+    .map(({ text }) => text)
+}

@@ -8,6 +8,7 @@ import {
   isValid,
   nextRotation,
   SETTLE_MS,
+  stillTrusted,
   type RotationStep,
   type Validity,
 } from '../model/rotation.js'
@@ -17,7 +18,13 @@ import type {
   StoredCertificates,
 } from './certificate-secret.js'
 import type { CertificateSource, CertificateStatus, Served } from './certificate-source.js'
-import { authoritiesOf, checkPair, makePair, type ServingPair } from './certificates.js'
+import {
+  authoritiesOf,
+  checkPair,
+  makePair,
+  readAuthority,
+  type ServingPair,
+} from './certificates.js'
 import { trustBundle } from './webhook-configuration.js'
 
 export interface CertificateKeeperSeams {
@@ -50,7 +57,7 @@ const bundleOf = (authorities: readonly string[]): string =>
 /**
  * Maintains a certificate that the apiserver trusts, shared by all replicas. The next certificate's authority is in the
  * webhook configurations for a minute before the certificate is used, and the old authority stays there until the next
- * renewal, so no review fails during a renewal.
+ * renewal, so no review fails during a renewal. So does what the Secret no longer holds: another replica may serve it.
  */
 export class CertificateKeeper implements CertificateSource {
   readonly #options: CertificateKeeperOptions
@@ -138,7 +145,8 @@ export class CertificateKeeper implements CertificateSource {
     step: Exclude<RotationStep, 'none'>,
     stored: StoredCertificates | undefined,
   ): Promise<SharedCertificates> {
-    const oldCa = stored?.current.ca ?? ''
+    // Of one that nobody serves the authority is none to follow; those before it may still be served.
+    const oldCa = (this.#isUsable(stored?.current) ? stored?.current.ca : stored?.oldCa) ?? ''
     switch (step) {
       case 'make':
         return { current: this.#usable() ?? (await this.#make()), next: undefined, oldCa }
@@ -151,9 +159,12 @@ export class CertificateKeeper implements CertificateSource {
 
   /** The certificate in use, if the Secret was deleted or damaged: the apiserver already trusts it. */
   #usable(): ServingPair | undefined {
-    const validity = this.#served && this.#validity(this.#served)
-    const isUsable = validity !== undefined && isValid(validity, this.#now())
-    return isUsable ? this.#served : undefined
+    return this.#isUsable(this.#served) ? this.#served : undefined
+  }
+
+  #isUsable(pair: ServingPair | undefined): boolean {
+    const validity = pair && this.#validity(pair)
+    return validity !== undefined && isValid(validity, this.#now())
   }
 
   #serve(pair: ServingPair): void {
@@ -173,23 +184,37 @@ export class CertificateKeeper implements CertificateSource {
     return this.#trusted.get(authoritiesOf(ca)[0] ?? '')
   }
 
-  /** @returns false when somebody else wrote the webhook configurations at the same time */
+  /** @returns whether all webhooks trust the certificate in use; false, too, when somebody else wrote at the same time */
   async #trust(signal: AbortSignal): Promise<boolean> {
-    const { client, secret } = this.#seams
-    let authorities: readonly string[] = []
-    const readBundle = async (): Promise<string> => {
-      const stored = await secret.read(signal)
-      const texts = [stored?.oldCa, stored?.current.ca, stored?.next?.ca, this.#served?.ca]
-      authorities = texts.flatMap(authoritiesOf)
-      return bundleOf(authorities)
-    }
-    const isTrusted = await trustBundle(client, this.#options.registration, readBundle, signal)
-    if (!isTrusted) return false
-    // Without a webhook configuration there is nothing to wait for.
-    if (authorities.length === 0) await readBundle()
+    const { client } = this.#seams
+    const bundleFor = (present: readonly string[]) => this.#bundleFor(present, signal)
+    const bundles = await trustBundle(client, this.#options.registration, bundleFor, signal)
+    if (bundles === undefined) return false
+    // Without a webhook there is nothing to wait for.
+    const found = bundles.length === 0 ? [await bundleFor([])] : bundles
+    const [first = [], ...more] = found.map(text => authoritiesOf(text))
+    const everywhere = first.filter(text => more.every(each => each.includes(text)))
     const now = this.#now()
-    this.#trusted = new Map(authorities.map(text => [text, this.#trusted.get(text) ?? now]))
-    return true
+    this.#trusted = new Map(everywhere.map(text => [text, this.#trusted.get(text) ?? now]))
+    return this.#served !== undefined && this.#trustedSince(this.#served) !== undefined
+  }
+
+  async #bundleFor(present: readonly string[], signal: AbortSignal): Promise<string> {
+    const stored = await this.#seams.secret.read(signal)
+    const previous = authoritiesOf(stored?.oldCa)
+    const shared = [
+      ...previous,
+      ...authoritiesOf(stored?.current.ca),
+      ...authoritiesOf(stored?.next?.ca),
+    ]
+    const served = authoritiesOf(this.#served?.ca)
+    const others = [...served, ...present.flatMap(text => authoritiesOf(text))]
+    const still = stillTrusted(
+      [...new Set(others)].filter(text => !shared.includes(text)).map(readAuthority),
+      previous.map(readAuthority),
+      this.#now(),
+    )
+    return bundleOf([...shared, ...still, ...served])
   }
 
   #validity(pair: ServingPair): Validity | undefined {

@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { wholeIn } from '../../core/authorities.js'
 import { reasonOf } from '../../core/errors.js'
-import type { Validity } from '../model/rotation.js'
+import type { Authority, Validity } from '../model/rotation.js'
 
 /** A server's certificate and the authority that signed only this one, as PEM. */
 export interface ServingPair {
@@ -65,6 +65,18 @@ const isAuthority = (text: string): boolean => {
 /** The authorities' certificates in a PEM text. Anything else would make the apiserver refuse the whole bundle. */
 export const authoritiesOf = (text = ''): readonly string[] => wholeIn(text).filter(isAuthority)
 
+/** When all are valid. */
+const validityOf = (all: readonly X509Certificate[]): Validity => ({
+  from: Math.max(...all.map(({ validFrom }) => Date.parse(validFrom))),
+  until: Math.min(...all.map(({ validTo }) => Date.parse(validTo))),
+})
+
+/** @throws Error for what is no certificate */
+export const readAuthority = (text: string): Authority => ({
+  text,
+  ...validityOf([new X509Certificate(text)]),
+})
+
 /** A pair's validity, or why it can be used at no time. */
 type PairCheck =
   | { readonly ok: true; readonly validity: Validity }
@@ -82,10 +94,7 @@ export const checkPair = ({ ca, cert, key }: ServingPair, name: string): PairChe
       return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
     const authority = authorities.find(({ publicKey }) => server.verify(publicKey))
     if (authority === undefined) return refuse('another authority signed it')
-    const both = [server, authority]
-    const from = Math.max(...both.map(({ validFrom }) => Date.parse(validFrom)))
-    const until = Math.min(...both.map(({ validTo }) => Date.parse(validTo)))
-    return { ok: true, validity: { from, until } }
+    return { ok: true, validity: validityOf([server, authority]) }
   } catch (error) {
     // Not PEM, or truncated.
     return refuse(`it or its key cannot be read: ${reasonOf(error)}`)

@@ -45,21 +45,22 @@ const isLost = (error: unknown): boolean =>
   error instanceof KubeStatusError && [404, 409, 422].includes(error.status)
 
 /**
- * Set the CA bundle that `readBundle` returns. It is called after the configuration was read, and the patch applies only to
- * that state, so no replica with older data removes an authority that another one just added.
- * @returns whether every existing configuration of this name has the bundle now
+ * Set the CA bundle that `bundleFor` makes of those of a configuration. It is called after the configuration was read, and the
+ * patch applies only to that state, so no replica with older data removes an authority that another one just added.
+ * @returns the bundle of each webhook of this name, as read back; undefined when somebody else wrote at the same time
  */
 export const trustBundle = async (
   client: Pick<ResourceClient, 'get' | 'patch'>,
   name: string,
-  readBundle: () => Promise<string>,
+  bundleFor: (present: readonly string[]) => Promise<string>,
   signal: AbortSignal,
-): Promise<boolean> => {
-  let isTrusted = true
+): Promise<readonly string[] | undefined> => {
+  const found: string[] = []
+  let isLostToOthers = false
   for (const kind of KINDS) {
     try {
       const { resourceVersion, bundles } = await client.get(kind, { name }, signal)
-      const bundle = await readBundle()
+      const bundle = await bundleFor(bundles)
       const caBundle = Buffer.from(bundle).toString('base64')
       const operations = bundles.flatMap((present, at) =>
         present === bundle
@@ -70,19 +71,22 @@ export const trustBundle = async (
               value: caBundle,
             } as const),
       )
-      if (operations.length === 0) continue
+      if (operations.length === 0) {
+        found.push(...bundles)
+        continue
+      }
       const test = {
         op: 'test',
         path: '/metadata/resourceVersion',
         value: resourceVersion,
       } as const
       const patch = { type: 'json', operations: [test, ...operations] } as const
-      await client.patch(kind, { name }, { patch }, signal)
+      found.push(...(await client.patch(kind, { name }, { patch }, signal)).bundles)
     } catch (error) {
       if (isGone(error)) continue
       if (!isLost(error)) throw error
-      isTrusted = false
+      isLostToOthers = true
     }
   }
-  return isTrusted
+  return isLostToOthers ? undefined : found
 }

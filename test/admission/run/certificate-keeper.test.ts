@@ -7,6 +7,7 @@ import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
 import type { CertificateSecret } from '../../../admission/run/certificate-secret.js'
 import { checkPair, makePair, type ServingPair } from '../../../admission/run/certificates.js'
 import type { Served } from '../../../admission/run/certificate-source.js'
+import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { Listener } from '../../../net/listen.js'
 import {
   openWebhookBed,
@@ -49,13 +50,14 @@ class Replica {
   readonly keeper: CertificateKeeper
   readonly log = recordingLog()
   readonly secret: CertificateSecret
+  readonly seen: { -readonly [K in 'get' | 'patch' | 'serverTime']: ResourceClient[K] }
   served: Served | undefined
   listener: Listener | undefined
 
   constructor(bed: WebhookBed, clock: FakeClock, t: Test) {
     const { client, secret } = bed.replica()
     this.secret = secret
-    const seen = {
+    this.seen = {
       get: client.get.bind(client),
       patch: client.patch.bind(client),
       serverTime: () => clock.wall(),
@@ -69,7 +71,7 @@ class Replica {
           this.listener?.renew(served)
         },
       },
-      { client: seen, secret, clock, random: seededRandom(1), log: this.log },
+      { client: this.seen, secret, clock, random: seededRandom(1), log: this.log },
     )
     t.teardown(async () => {
       await this.listener?.close()
@@ -290,6 +292,64 @@ t.test('a new replica replaces what nobody could trust, says why, and is trusted
     t.match(said, [{ message: /Secret .* cannot be used; replaced/, fields: { error: reason } }])
     t.equal(said.length, 1, what)
   }
+})
+
+t.test('no replica takes the authority of another one out of the registration', async t => {
+  const empty = { ca: '', cert: '', key: '' }
+  const rows: [what: string, put: (at: number) => Promise<ServingPair>, warnings: number][] = [
+    ['emptied', async () => empty, 0],
+    ['a younger pair', at => makePair([NAME], at), 0],
+    ['a younger authority alone', async at => ({ ...(await makePair([NAME], at)), key: '' }), 1],
+  ]
+  for (const [what, put, warnings] of rows) {
+    const { bed, clock, replicas, turn } = await scene(t)
+    const [running, starting] = replicas
+    await bed.register()
+    await running.keeper.turn(never)
+    await running.open()
+    const before = running.served
+    await clock.advance(HOUR)
+    await putByHand(bed, await put(clock.wall()))
+    await clock.advance(1_000)
+    await starting.keeper.turn(never)
+    await starting.open()
+    const bundles = new Set<string>()
+    for (let at = 0; at < 8; at++) {
+      const bundle = (await bed.bundle()) ?? ''
+      bundles.add(bundle)
+      for (const { keeper } of at === 0 ? [starting] : replicas) t.ok(keeper.status.isTrusted)
+      for (const replica of replicas)
+        t.equal(await replica.reach(bundle, clock), 'ok', `${what}, after ${at * 15} s`)
+      await clock.advance(15_000)
+      await replicas[at % 2]!.keeper.turn(never)
+    }
+    t.equal(bundles.size, 1, 'they write nothing against each other')
+    t.not(running.served, before)
+    t.strictSame(running.served, starting.served)
+    const said = replicas.flatMap(({ log }) => log.lines).filter(({ level }) => level === 'warn')
+    t.equal(said.length, warnings, `${what}: an empty Secret is usual`)
+    await clock.advance(60 * DAY + HOUR)
+    for (let at = 0; at < 3; at++) {
+      await turn()
+      await clock.advance(60_000)
+    }
+    const authorities = (await bed.bundle())?.match(/BEGIN CERTIFICATE/g)
+    t.equal(authorities?.length, 2, 'after the next renewal the previous one and the present one')
+  }
+})
+
+t.test('trusted is what the registration was seen to hold', async t => {
+  const { bed, replicas } = await scene(t)
+  await bed.register()
+  const [{ keeper, seen }] = replicas
+  // As where another plugin undoes the write.
+  const { patch } = seen
+  seen.patch = (type, of, _write, signal) => seen.get(type, of, signal)
+  await t.rejects(keeper.turn(never), { message: 'the registration could not be written' })
+  t.match(keeper.status, { isTrusted: false })
+  seen.patch = patch
+  await keeper.turn(never)
+  t.match(keeper.status, { isTrusted: true })
 })
 
 t.test('a next certificate that nobody could trust is replaced when it is due', async t => {
