@@ -14,7 +14,7 @@ export type Patch =
 /**
  * The next write that brings a node closer to what it should be. One at a time: a write moves the resourceVersion
  * that guards it, so the caller applies it, and plans again with the node that came back, until there is nothing.
- * A conflict (409, or 422 from a JSON patch) means that somebody else wrote: read again, plan again.
+ * A conflict (409, or the 422 of a failed test) means that somebody else wrote: read again, plan again.
  */
 export type NodePlan =
   | { readonly kind: 'nothing' }

@@ -43,6 +43,7 @@ t.test('FA7: an apiserver that refuses sees one patient writer', async t => {
     { answer: { status: 429 }, only: /./, in10s: 6, in55s: 9 },
     // It is this account that is refused, by a policy: others may have more luck, each after a minute and more.
     { answer: { status: 403 }, only: /patch/, in10s: 12, in55s: 18, in5min: 120 },
+    { answer: { status: 422 }, only: /patch/, in10s: 12, in55s: 18, in5min: 120 },
   ]
   for (const { answer, only, in10s, in55s, in5min } of share(t, rows, 1, 'refusals')) {
     const what = `${answer.status} to ${only.source}, Retry-After ${answer.retryAfterMs ?? '-'}`

@@ -75,6 +75,7 @@ export const patched = (raw: Raw, patch: KubePatch): Raw => {
         status: 422,
         reason: 'Invalid',
         message: String(error),
+        details: {},
         isFromApi: true,
       })
     }

@@ -3,7 +3,7 @@ import { KubeStatusError, reasonOf, WithheldError } from '../../../core/errors.j
 import type { NodeView } from '../../../core/node.js'
 import type { KubeApi } from '../../ports/kube-api.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
-import { NOTHING, type NodePlan } from '../../../plan/patch.js'
+import { NOTHING, type NodePlan, type Patch } from '../../../plan/patch.js'
 import type { WriteRecord, WriteResult } from '../../results.js'
 
 /** Most times to read, plan and write, so that a fight with another writer ends. */
@@ -35,12 +35,23 @@ export interface TaskEnd {
   readonly error: unknown
 }
 
-/** Which result an error of the API is. */
-export const resultOf = (error: unknown): WriteResult => {
+/** A failed test is a 422 with empty `details`. Those of a policy or of the validation name the object; a webhook's are missing. */
+const isFailedTest = ({ status, details = { name: '' } }: KubeStatusError, patch: Patch): boolean =>
+  status === 422 &&
+  patch.type === 'json' &&
+  patch.operations.some(({ op }) => op === 'test') &&
+  Object.keys(details).length === 0
+
+/**
+ * Which result an error of the API is.
+ * @param patch what was sent; undefined for what can have no failed test
+ */
+export const resultOf = (error: unknown, patch?: Patch): WriteResult => {
   if (error instanceof WithheldError) return 'withheld'
   if (!(error instanceof KubeStatusError)) return 'unreachable'
-  // A JSON patch whose test fails is 422, a stale resourceVersion 409: somebody else wrote.
-  return error.status === 409 || error.status === 422 ? 'conflict' : 'refused'
+  // The resourceVersion is stale: somebody else wrote.
+  if (error.status === 409) return 'conflict'
+  return patch !== undefined && isFailedTest(error, patch) ? 'conflict' : 'refused'
 }
 
 /** Withholds a write that is no longer wanted at the moment when it would leave. */
@@ -74,6 +85,7 @@ export const reconcileNode = async (
   let last: unknown
   for (let tries = 0; tries < MOST_WRITES; tries++) {
     let kind: WriteRecord['kind'] = 'status'
+    let patch: Patch | undefined
     try {
       node ??= await kube.getNode(name, signal)
       before ??= node
@@ -81,13 +93,14 @@ export const reconcileNode = async (
       if (plan.kind === 'nothing')
         return { before, node, written, result: 'done', error: undefined }
       kind = plan.kind
+      patch = plan.patch
       node = await (plan.kind === 'status'
         ? kube.patchNodeStatus(name, plan.patch, signal, guard)
         : kube.patchNode(name, plan.patch, signal, guard))
       written++
       record({ node: name, kind, what, result: 'done', trouble: '' })
     } catch (error) {
-      const result = resultOf(error)
+      const result = resultOf(error, patch)
       last = error
       record({ node: name, kind, what, result, trouble: reasonOf(error) })
       if (result !== 'conflict') return { before, node, written, result, error }
