@@ -23,9 +23,11 @@ export interface Present {
   readonly bytes: number
 }
 
-/** Bytes that a change keeps in memory and the present state does not. */
-const heldBytes = ({ before, after }: Change): number =>
-  before === undefined || before.raw === after?.raw ? 0 : before.raw.length
+/** Bytes that a change keeps in memory and its outcome does not. */
+const heldBytes = ({ before, after }: Change): number => {
+  if (before === undefined) return 0
+  return before.rendering.bytes + (before.raw === after?.raw ? 0 : before.raw.length)
+}
 
 /**
  * The last changes of one resource, in order. Each has a place, a running number that is never reused: a client's
@@ -39,6 +41,8 @@ export class History {
   /** The place of `#changes[0]`. */
   #base = 0
   #bytes = 0
+  /** By version, the bytes of changes' outcomes that were replaced by others that look the same. */
+  readonly #outlived = new Map<number, number>()
   #floor = Infinity
 
   constructor(limits: HistoryLimits) {
@@ -77,6 +81,14 @@ export class History {
     while (this.end - this.start > most || this.#bytes > mostBytes) this.#drop()
   }
 
+  /** A record is replaced by one that looks the same: from now on only the history may have it. */
+  outlive({ version, raw, rendering }: Stored): void {
+    if (version <= this.#floor || this.#outlived.has(version)) return
+    const bytes = raw.length + rendering.bytes
+    this.#outlived.set(version, bytes)
+    this.#bytes += bytes
+  }
+
   /** Whether it holds more bytes than it may in the long run. */
   get isOverfull(): boolean {
     return this.#bytes > this.#limits.bytes
@@ -107,7 +119,8 @@ export class History {
 
   #drop(): void {
     const change = this.at(this.start)!
-    this.#bytes -= heldBytes(change)
+    this.#bytes -= heldBytes(change) + (this.#outlived.get(change.version) ?? 0)
+    this.#outlived.delete(change.version)
     this.#floor = change.version
     this.#gone++
     // Removing from the front of an array costs time in proportion to the rest: not for each change.

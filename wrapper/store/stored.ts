@@ -5,11 +5,13 @@ import { withVersion } from '../wire/meta.js'
 export interface Rendering {
   /** Renderings with the same mark produce the same bytes of the same object. */
   readonly mark: string
+  /** How much memory it takes. */
+  readonly bytes: number
   /** Returns its argument when there is nothing to leave out. */
   apply(raw: Uint8Array): Uint8Array
 }
 
-export const AS_IS: Rendering = { mark: '', apply: raw => raw }
+export const AS_IS: Rendering = { mark: '', bytes: 0, apply: raw => raw }
 
 /** One object at one served version. Immutable: a change makes a new record. */
 export interface Stored {

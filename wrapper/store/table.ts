@@ -78,6 +78,7 @@ export class Table {
     const before = this.#records.get(key)
     this.#bytes += raw.length - (before?.raw.length ?? 0)
     if (before !== undefined && looksSame(before, { raw, rendering })) {
+      this.history.outlive(before)
       this.#records.set(key, { ...before, raw, upstream, rendering })
       return
     }

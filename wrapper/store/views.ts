@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { createHash } from 'node:crypto'
 import { readLocalEndpoint, type LocalEndpoint } from '../prune/local-endpoint.js'
 import type { EndpointView } from '../wire/endpoint.js'
 import { pruneEndpoints, readEndpoints } from '../wire/endpoints.js'
@@ -22,24 +23,48 @@ export interface EndpointKind {
   readonly kind: 'EndpointSlice' | 'Endpoints'
   /** @throws WireError */
   read(key: string, raw: Uint8Array): EndpointObject
-  /** Returns a function that removes the endpoints at these places from the bytes that they were read from. */
+  /** Removes the endpoints at these places from the bytes that they were read from. */
   cutter(
     endpoints: readonly EndpointView[],
     places: readonly number[],
-  ): (raw: Uint8Array) => Uint8Array
+  ): Pick<Rendering, 'apply' | 'bytes'>
 }
 
 const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'))
 
-/** A separate function, so that its long-lived result references only the ranges and not all endpoints. */
-const rangesOf = (
-  endpoints: readonly EndpointView[],
-  places: readonly number[],
-): readonly Range[] =>
-  places.map(place => {
+/**
+ * Where each range begins and ends, in turn; endpoints side by side make one. A history of many changes has one for each, so
+ * it is small, and made by a separate function to reference nothing else.
+ */
+const rangesOf = (endpoints: readonly EndpointView[], places: readonly number[]): Uint32Array => {
+  const bounds: number[] = []
+  for (const place of places) {
     const { start, end } = endpoints[place]!
-    return { start, end }
-  })
+    if (bounds.at(-1) === start) bounds[bounds.length - 1] = end
+    else bounds.push(start, end)
+  }
+  return Uint32Array.from(bounds)
+}
+
+const unpacked = (bounds: Uint32Array): readonly Range[] =>
+  Array.from({ length: bounds.length / 2 }, (_, i) => ({
+    start: bounds[2 * i]!,
+    end: bounds[2 * i + 1]!,
+  }))
+
+const cutterOf = (bounds: Uint32Array): Pick<Rendering, 'apply' | 'bytes'> => ({
+  bytes: bounds.byteLength,
+  apply: raw => cut(raw, unpacked(bounds)),
+})
+
+const withoutPlaces = (gone: Uint32Array): Pick<Rendering, 'apply' | 'bytes'> => ({
+  bytes: gone.byteLength,
+  apply: raw => pruneEndpoints(raw, (_endpoint, place) => !gone.includes(place)),
+})
+
+/** The same for the same places, and as short for many as for few. */
+const markOf = (places: readonly number[]): string =>
+  createHash('sha256').update(places.join()).digest('base64')
 
 export const SLICES: EndpointKind = {
   kind: 'EndpointSlice',
@@ -52,17 +77,13 @@ export const SLICES: EndpointKind = {
     }
   },
   // The ranges are known: decoding all endpoints again would cost more than all the rest.
-  cutter: (endpoints, places) => {
-    const ranges = rangesOf(endpoints, places)
-    return raw => cut(raw, ranges)
-  },
+  cutter: (endpoints, places) => cutterOf(rangesOf(endpoints, places)),
 }
 
 export const ENDPOINTS: EndpointKind = {
   kind: 'Endpoints',
   read: (key, raw) => ({ service: key, family: '', endpoints: readEndpoints(raw).endpoints }),
-  cutter: (_endpoints, places) => raw =>
-    pruneEndpoints(raw, (_endpoint, place) => !places.includes(place)),
+  cutter: (_endpoints, places) => withoutPlaces(Uint32Array.from(places)),
 }
 
 /** The rendering of an object without some of its endpoints, for exactly the bytes that these were read from. */
@@ -72,7 +93,9 @@ export const renderingWithout = (
   places: readonly number[],
 ): Rendering => {
   if (places.length === 0) return AS_IS
-  return { mark: `-${places.join()}`, apply: of.cutter(endpoints, places) }
+  const mark = markOf(places)
+  const { bytes, apply } = of.cutter(endpoints, places)
+  return { mark, bytes: mark.length + bytes, apply }
 }
 
 const APISERVER = 'default/kubernetes'
@@ -84,7 +107,7 @@ export const localEndpointOf = (service: string, raw: Uint8Array): LocalEndpoint
   service === APISERVER ? readLocalEndpoint(service, readMeta(raw).annotations) : NO_LOCAL
 
 /** The rendering of an object as one address of this node. */
-export const localRendering = ({ kind }: EndpointKind, local: LocalTarget): Rendering => ({
-  mark: `@${local.address} ${local.port}`,
-  apply: raw => localRewrite(kind, raw, local),
-})
+export const localRendering = ({ kind }: EndpointKind, local: LocalTarget): Rendering => {
+  const mark = `@${local.address} ${local.port}`
+  return { mark, bytes: mark.length, apply: raw => localRewrite(kind, raw, local) }
+}

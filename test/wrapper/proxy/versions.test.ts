@@ -29,7 +29,7 @@ const record: Stored = {
   rendering: AS_IS,
 }
 /** One endpoint of it is not shown here. */
-const altered: Stored = { ...record, rendering: { mark: '-1', apply: raw => raw } }
+const altered: Stored = { ...record, rendering: { mark: '-1', bytes: 2, apply: raw => raw } }
 
 const back = (text: string, type = JSON_TYPE, method = 'PUT', of = record): string =>
   putVersionBack(Buffer.from(text), { method, type, target }, of).toString()
