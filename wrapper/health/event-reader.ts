@@ -15,14 +15,17 @@ export class EventReader {
   #pending = ''
   #event = ''
   #data: string[] = []
+  /** Characters since the first line of `#data`. Lines that are skipped count: a line may keep in memory what it came with. */
+  #length = 0
 
   /** @throws RangeError when an event does not end. */
   push(chunk: Uint8Array): readonly ServerEvent[] {
     const lines = (this.#pending + this.#decoder.decode(chunk, { stream: true })).split('\n')
     this.#pending = lines.pop()!
-    if (this.#pending.length > MAX_PENDING)
+    const events = lines.flatMap(line => this.#line(line.endsWith('\r') ? line.slice(0, -1) : line))
+    if (this.#length + this.#pending.length > MAX_PENDING)
       throw new RangeError(`an event is longer than ${MAX_PENDING} characters`)
-    return lines.flatMap(line => this.#line(line.endsWith('\r') ? line.slice(0, -1) : line))
+    return events
   }
 
   #line(line: string): readonly ServerEvent[] {
@@ -30,6 +33,7 @@ export class EventReader {
     const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/.exec(line) ?? []
     if (field === 'event') this.#event = value
     if (field === 'data') this.#data.push(value)
+    if (this.#data.length > 0) this.#length += line.length + 1
     return []
   }
 
@@ -40,6 +44,7 @@ export class EventReader {
         : [{ event: this.#event || 'message', data: this.#data.join('\n') }]
     this.#event = ''
     this.#data = []
+    this.#length = 0
     return events
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isIP } from 'node:net'
-import type { LocalInfo } from './local-info.js'
+import { checkCount, type LocalInfo } from './local-info.js'
 
 /** Maps addresses to nodes; agents of SuperEdge from v0.8.2 on report by address. */
 export interface NodeAddresses {
@@ -41,8 +41,10 @@ export class KnownHealth {
   /**
    * Take changes.
    * @returns the names whose health may have changed
+   * @throws InvalidInputError when there would be too many nodes; then nothing is taken
    */
   change(info: LocalInfo): readonly string[] {
+    checkCount(this.#sizeAfter(info))
     const changed = new Set<string>()
     for (const [key, isNormal] of info) {
       if ((this.#byKey.get(key) ?? null) === isNormal) continue
@@ -63,6 +65,15 @@ export class KnownHealth {
       isNormal ? [] : this.#namesOf(key),
     )
     return [...new Set(names)].filter(name => this.of(name) === 'dead').sort()
+  }
+
+  #sizeAfter(info: LocalInfo): number {
+    let size = this.#byKey.size
+    for (const [key, isNormal] of info) {
+      if (this.#byKey.has(key)) size--
+      if (isNormal !== null) size++
+    }
+    return size
   }
 
   /** An agent may report a node by its address alone. */

@@ -11,6 +11,14 @@ export type LocalInfo = ReadonlyMap<string, boolean | null>
 
 /** More keys than any zone has: a larger document is not an agent's. */
 const MAX_KEYS = 20_000
+/** Names of Nodes have at most 253 characters, addresses fewer. */
+const MAX_NAME = 253
+
+/** @throws InvalidInputError when a report has more nodes than any zone has */
+export const checkCount = (nodes: number): void => {
+  if (nodes > MAX_KEYS)
+    throw new InvalidInputError('/localinfo', `must hold at most ${MAX_KEYS} nodes`, nodes)
+}
 
 /**
  * `Normal` in any letter case, as Go reads it; of several the last one. Absent is false: SuperEdge from v0.8.2 on
@@ -34,10 +42,15 @@ export const parseLocalInfo = (text: string): LocalInfo => {
   if (!isMap(document))
     throw new InvalidInputError('/localinfo', 'must be a map of nodes', document)
   const entries = Object.entries(document)
-  if (entries.length > MAX_KEYS)
-    throw new InvalidInputError('/localinfo', `must hold at most ${MAX_KEYS} nodes`, entries.length)
+  checkCount(entries.length)
   const info = new Map<string, boolean | null>()
   for (const [key, entry] of entries) {
+    if (key.length > MAX_NAME)
+      throw new InvalidInputError(
+        '/localinfo: a name',
+        `must have at most ${MAX_NAME} characters`,
+        key.length,
+      )
     if (entry !== null && !isMap(entry))
       throw new InvalidInputError(`/localinfo: ${key}`, 'must be a map', entry)
     info.set(key, entry === null ? null : normalOf(key, entry))

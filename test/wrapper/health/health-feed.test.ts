@@ -366,6 +366,20 @@ t.test('names of a request that failed are not taken for known', async t => {
   t.equal(new Set(named).size, 1, 'the same again, until an agent answers')
 })
 
+t.test('a stream with more nodes than a zone has is broken off', async t => {
+  const bed = makeBed(t, 'stream')
+  await settle()
+  const { answer, signal } = bed.asked[0]!
+  const named = (prefix: string): object =>
+    Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`${prefix}${i}`, {}]))
+  answer.event('snapshot', named('a'))
+  await settle()
+  answer.event('change', named('b'))
+  await settle()
+  t.ok(signal.aborted)
+  t.match(bed.feed.status, { nodes: 15_000, trouble: /must hold at most 20000 nodes/ })
+})
+
 t.test('an oversized document is refused', async t => {
   const bed = makeBed(t, { body: ' '.repeat((8 << 20) + 1) })
   await settle()

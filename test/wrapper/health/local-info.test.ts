@@ -75,6 +75,59 @@ t.test('an event that does not end is given up', t => {
   t.end()
 })
 
+t.test('an event of lines without an end is given up, whatever they are', t => {
+  const many = (line: string, bytes: number): Buffer =>
+    Buffer.from(line.repeat(Math.ceil(bytes / line.length)))
+  const rows: [what: string, first: string, line: string][] = [
+    ['values', '', `data: ${'x'.repeat(1_000)}\n`],
+    ['no values', '', 'data:\n'],
+    ['comments after a value', 'data: 1\n', `: ${'x'.repeat(60_000)}\n`],
+  ]
+  for (const [what, first, line] of rows) {
+    const reader = new EventReader()
+    reader.push(Buffer.from(first))
+    reader.push(many(line, 7 << 20))
+    t.throws(() => reader.push(many(line, 2 << 20)), RangeError, what)
+  }
+  const reader = new EventReader()
+  for (let i = 0; i < 9; i++) {
+    t.equal(reader.push(Buffer.concat([many(rows[0]![2], 1 << 20), Buffer.from('\n')])).length, 1)
+    reader.push(many(': comments between events hold nothing\n', 1 << 20))
+  }
+  t.end()
+})
+
+const nodes = (count: number, prefix: string, entry: object | null = {}): string =>
+  JSON.stringify(
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, entry])),
+  )
+
+t.test('changes add up to no more nodes than a document may hold', t => {
+  const known = new KnownHealth({ addressesOf: () => [], namesOf: () => [] })
+  known.replace(parseLocalInfo(nodes(12_000, 'a')))
+  known.change(parseLocalInfo(nodes(8_000, 'b')))
+  t.throws(() => known.change(parseLocalInfo(nodes(1, 'c'))), {
+    message: /must hold at most 20000 nodes, got 20001/,
+  })
+  t.strictSame([known.size, known.of('c0')], [20_000, 'unknown'], 'nothing of it is taken')
+  t.equal(known.change(parseLocalInfo(nodes(100, 'b', { Normal: true }))).length, 100)
+  known.change(parseLocalInfo(nodes(100, 'b', null)))
+  known.change(parseLocalInfo(nodes(100, 'c')))
+  t.equal(known.size, 20_000, 'there is room for others after some left')
+  known.replace(parseLocalInfo(nodes(20_000, 'd')))
+  t.strictSame([known.size, known.of('a0')], [20_000, 'unknown'], 'a whole document replaces all')
+  t.end()
+})
+
+t.test('a name is no longer than names of Nodes', t => {
+  const document = (length: number): string => JSON.stringify({ ['x'.repeat(length)]: {} })
+  t.equal(parseLocalInfo(document(253)).size, 1)
+  t.throws(() => parseLocalInfo(document(254)), {
+    message: /a name must have at most 253 characters, got 254/,
+  })
+  t.end()
+})
+
 t.test('a node is known by its name or by any of its addresses', t => {
   const addresses: Record<string, string[]> = { a: ['10.0.0.1', 'fd00::1'], b: ['10.0.0.2'] }
   const known = new KnownHealth({
