@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFileSync } from 'node:fs'
 import { endianness, userInfo } from 'node:os'
-import { isIPv6 } from 'node:net'
-import type { Clock } from '../core/clock.js'
+import { isIPv6, type Socket } from 'node:net'
+import { sleep, type Clock } from '../core/clock.js'
 import { isLoopback } from '../core/loopback.js'
-import { networkOf, plainAddress, type Endpoint, type RemoteEnd, type Sources } from './sources.js'
+import type { Source } from './byte-budget.js'
+import {
+  endOf,
+  networkOf,
+  plainAddress,
+  type Endpoint,
+  type RemoteEnd,
+  type Sources,
+} from './sources.js'
 
 /** The kernel's table of TCP sockets in this network namespace, as text; empty when there is none. */
 export type SocketTable = (family: 4 | 6) => string
@@ -24,6 +32,9 @@ export const kernelSockets: SocketTable = family =>
 
 /** A table is reused for this long, so that many connections do not cause as many reads. */
 export const USERS_FRESH_MS = 100
+
+/** By then what was read about users is read anew; timers may be early by a millisecond. */
+const LOOK_AGAIN_MS = USERS_FRESH_MS + 5
 
 /** The table shows addresses as 32-bit words in the machine's byte order. */
 export type ByteOrder = 'BE' | 'LE'
@@ -122,3 +133,17 @@ export const byUser = (
 
 /** Users whose programs may always connect: root, which could stop us anyway, and our own user. */
 export const trustedUsers = (): readonly number[] => [0, userInfo().uid]
+
+/** Who has a connection. One that is younger than what was read about users is looked up again, so that root is no stranger. */
+export const sourceOf = async (
+  socket: Socket,
+  sources: Sources,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Source> => {
+  let key = sources.keyOf(endOf(socket))
+  if (key === undefined) {
+    await sleep(clock, LOOK_AGAIN_MS, signal)
+    key = sources.keyOf(endOf(socket)) ?? 'unknown'
+  }
+  return { key, isMember: sources.isMember(key) }
+}

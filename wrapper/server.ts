@@ -22,7 +22,7 @@ export interface WrapperServerOptions {
   readonly reads?: ReadsOptions
   readonly watch?: WatchOptions
   /**
-   * Resources that are followed from the start; others are followed from the first request on.
+   * Resources that are followed from the start; others are followed from the first request on of a client that `mayFollow`.
    * @default all but endpoints: the same addresses as in slices, in a form that kube-proxy no longer reads
    */
   readonly resources?: readonly Resource[]
@@ -40,6 +40,12 @@ export interface WrapperServerSeams {
   readonly log: Logger
   /** Handles requests that are not answered from the cache, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
+  /**
+   * Whether this request may begin to fill the store with a resource, which costs memory, disk and cloud link from then on.
+   * Until then others' requests for it are passed on.
+   * @default all may
+   */
+  readonly mayFollow?: (request: IncomingMessage) => Promise<boolean>
   /** Called once for each resource, when it begins to be followed. */
   readonly onFollow?: (resource: Resource) => void
   /** Called when the apiserver has said who shares a label's value with this node. */
@@ -80,7 +86,7 @@ export const makeWrapperServer = (
   options: WrapperServerOptions,
   seams: WrapperServerSeams,
 ): WrapperServer => {
-  const { credentials, health, clock, random, log, passThrough, onFollow } = seams
+  const { credentials, health, clock, random, log, passThrough, onFollow, mayFollow } = seams
   const { self } = options.store
   const versions = makeVersions(clock.wall(), options.lastVersion)
   const store = new Store(options.store, { versions, health, log })
@@ -95,8 +101,15 @@ export const makeWrapperServer = (
   store.table('nodes').subscribe(learn)
   store.table('services').subscribe(learn)
   let addresses: NodeRowsPoll | undefined
-  const wanted = (resource: Resource): void => {
+  const follow = (resource: Resource): void => {
     if (follower.follow(resource)) onFollow?.(resource)
+  }
+  const { resources = FOLLOWED } = options
+  const wanted = async (resource: Resource, request: IncomingMessage): Promise<boolean> => {
+    const isFollowed = follower.isFollowed(resource) || resources.includes(resource)
+    if (!isFollowed && (await mayFollow?.(request)) === false) return false
+    follow(resource)
+    return true
   }
   const reads = new Reads(
     { ...options.reads, ownNode: self },
@@ -119,7 +132,7 @@ export const makeWrapperServer = (
       })
     },
     start: () => {
-      for (const resource of options.resources ?? FOLLOWED) wanted(resource)
+      for (const resource of resources) follow(resource)
     },
     stop: async () => {
       reads.stop()

@@ -5,6 +5,7 @@ import type { Random } from '../core/random.js'
 import type { Credentials } from '../kube/client/credentials.js'
 import type { Listener, ListenSeams, ServerTls } from '../net/listen.js'
 import { byUser, trustedUsers } from '../net/socket-users.js'
+import type { Sources } from '../net/sources.js'
 import { keepRenewed } from '../net/tls-files.js'
 import type { Folder } from './disk/folder.js'
 import type { AskAgent } from './health/agent-client.js'
@@ -21,6 +22,7 @@ import { keyOf } from './serve/target.js'
 import { statusRoutes } from './status/routes.js'
 import type { WrapperStatusView } from './status/status-view.js'
 import { makeViews } from './status/views.js'
+import { trusting } from './trusting.js'
 import { RESOURCES, type Resource } from './store/resources.js'
 import { makeVersions } from './store/versions.js'
 
@@ -58,6 +60,7 @@ class NodeWrapper implements Wrapper {
   readonly #persistence: Persistence
   readonly #ownNode: OwnNode
   readonly #proxy: Proxy
+  readonly #sources: Sources
   readonly #listeners: Listener[] = []
   /** Connections that were closed to make room. */
   readonly #connectionsEvicted = { clients: 0, status: 0 }
@@ -84,6 +87,7 @@ class NodeWrapper implements Wrapper {
       : noHealth
     this.#ownNode = new OwnNode(options.nodeName, log)
     this.#persistence = new Persistence(options, { folder, clock, log, directory: this.#directory })
+    this.#sources = byUser(trustedUsers(), { clock })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
@@ -91,7 +95,7 @@ class NodeWrapper implements Wrapper {
         upstream: () => credentials.anonymous(),
         recordOf: target => this.#server?.store.table(target.row.resource).get(keyOf(target)),
         isCut: () => this.#isCut(),
-        sources: byUser(trustedUsers(), { clock }),
+        sources: this.#sources,
       },
     )
   }
@@ -127,6 +131,7 @@ class NodeWrapper implements Wrapper {
       {
         ...{ credentials, clock, random, log, health: this.#health },
         passThrough: this.#proxy.handle,
+        mayFollow: trusting(this.#sources, { clock, signal: this.#stopping.signal }),
         onFollow: resource => void this.#persistence.recall(resource, this.#stopping.signal),
         onNeighbours: () => this.#persistence.neighboursChanged(),
         onAddresses: nodes => this.#addressesLearnt(nodes),

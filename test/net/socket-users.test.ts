@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { byUser, kernelSockets, readTable, trustedUsers } from '../../net/socket-users.js'
+import { byUser, kernelSockets, readTable, sourceOf, trustedUsers } from '../../net/socket-users.js'
 import { endOf } from '../../net/sources.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 
@@ -173,4 +173,27 @@ t.test('FW5: words are in the machine’s order', async t => {
   t.equal(sources.keyOf(end('127.0.0.1', 40_000)), 'user 5')
   t.equal(sources.keyOf(end('::1', 40_000)), 'user 6')
   t.equal(sources.keyOf(end('127.0.0.1', 40_001)), 'user 7', 'an IPv6 socket for IPv4')
+})
+
+t.test('a connection that is younger than the table is looked up again', async t => {
+  const clock = new FakeClock()
+  let table = HEAD
+  const sources = byUser([0], { clock, table: family => (family === 4 ? table : '') })
+  const socketOf = (remotePort: number): Socket =>
+    ({
+      remoteAddress: '127.0.0.1',
+      remotePort,
+      localAddress: '127.0.0.1',
+      localPort: PORT,
+    }) as Socket
+  const ask = (port: number) =>
+    sourceOf(socketOf(port), sources, { clock, signal: new AbortController().signal })
+  const asked = [ask(40_000), ask(40_001)]
+  table = row('0100007F:9C40', '01', '    0')
+  await clock.advance(200)
+  t.strictSame(await Promise.all(asked), [
+    { key: 'user 0', isMember: true },
+    { key: 'unknown', isMember: false },
+  ])
+  t.strictSame(await ask(40_000), { key: 'user 0', isMember: true }, 'then at once')
 })

@@ -3,10 +3,18 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { getuid, seteuid } from 'node:process'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { USERS_FRESH_MS } from '../../net/socket-users.js'
 import { behind } from './front.js'
-import { isSo, startUpstream, startWrapper } from './wrapper-bed.js'
+import {
+  ENDPOINTS,
+  SLICES,
+  isSo,
+  startUpstream,
+  startWrapper,
+  type WrapperBed,
+} from './wrapper-bed.js'
 
 t.setTimeout(60_000)
 
@@ -49,5 +57,38 @@ t.test(
     const [answer] = (await once(socket, 'data')) as [Buffer]
     t.match(answer.toString('latin1', 0, 20), /^HTTP\/1\.1 201/)
     t.match((await bed.status()).events, { waiting: 4, dropped: 1 })
+  },
+)
+
+/** The answer to a GET by that user, over a connection of its own. */
+const askAs = async (user: number, bed: WrapperBed, path: string): Promise<string> => {
+  const socket = connectAs(user, new URL(bed.url))
+  await once(socket, 'connect')
+  await bed.clock.advance(USERS_FRESH_MS)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  return text(socket)
+}
+
+/** The wrapper's own versions have 16 digits. */
+const FROM_STORE = /"resourceVersion":"\d{16}"/
+const FROM_API = /"resourceVersion":"\d{1,9}"/
+
+t.test(
+  'a stranger does not make the wrapper keep what it had not kept',
+  { skip: getuid?.() !== 0 },
+  async t => {
+    const bed = await startWrapper(t, await startUpstream(t), { net: NET })
+    await isSo(async () => (await bed.shown()) === 'a,b,c')
+    const kept = async (): Promise<readonly string[]> => {
+      const { resources } = await bed.status()
+      return resources.flatMap(({ resource, source }) => (source === 'none' ? [] : [resource]))
+    }
+    t.match(await askAs(NOBODY, bed, SLICES), FROM_STORE, 'what is always kept is for all')
+    for (const query of ['', '?limit=1', '?resourceVersion=0'])
+      t.match(await askAs(NOBODY, bed, ENDPOINTS + query), FROM_API, `passed on: ${query}`)
+    t.notOk((await kept()).includes('endpoints'))
+    t.match(await askAs(0, bed, ENDPOINTS), FROM_STORE, 'it is kept for root')
+    t.ok((await kept()).includes('endpoints'))
+    t.match(await askAs(NOBODY, bed, ENDPOINTS), FROM_STORE, 'and then for all')
   },
 )

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { sleep, type Clock } from '../../core/clock.js'
+import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
 import type { Random } from '../../core/random.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { Refusal, statusBody } from '../../kube/server/status.js'
 import type { Source } from '../../net/byte-budget.js'
-import { USERS_FRESH_MS } from '../../net/socket-users.js'
+import { sourceOf } from '../../net/socket-users.js'
 import { hasLeft } from '../../net/connections.js'
-import { endOf, type Sources } from '../../net/sources.js'
+import type { Sources } from '../../net/sources.js'
 import type { Target } from '../serve/target.js'
 import type { Stored } from '../store/stored.js'
 import {
@@ -43,9 +43,6 @@ export interface ProxySeams {
   /** Tells clients apart, for the budgets of bodies and Events. @default all are one trusted program */
   readonly sources?: Sources
 }
-
-/** By then what was read about users is read anew; timers may be early by a millisecond. */
-const LOOK_AGAIN_MS = USERS_FRESH_MS + 5
 
 const refuse = (response: ServerResponse, refusal: Refusal): void => {
   const body = Buffer.from(`${JSON.stringify(statusBody(refusal))}\n`)
@@ -126,16 +123,10 @@ export class Proxy {
     })
   }
 
-  /** A connection that is younger than what was read about users is looked up again, so that root is no stranger. */
   async #sourceOf({ socket }: IncomingMessage): Promise<Source> {
     const { sources, clock } = this.#seams
     if (sources === undefined) return { key: 'clients', isMember: true }
-    let key = sources.keyOf(endOf(socket))
-    if (key === undefined) {
-      await sleep(clock, LOOK_AGAIN_MS, this.#stopping.signal)
-      key = sources.keyOf(endOf(socket)) ?? 'unknown'
-    }
-    return { key, isMember: sources.isMember(key) }
+    return sourceOf(socket, sources, { clock, signal: this.#stopping.signal })
   }
 
   #putBack({ written }: PassedRequest, request: IncomingMessage, body: Buffer): Buffer {

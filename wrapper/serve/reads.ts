@@ -44,8 +44,11 @@ export interface ReadsSeams {
   readonly log: Logger
   /** Handles requests that are not answered from the store, with the body unread. */
   readonly passThrough: (request: IncomingMessage, response: ServerResponse) => void
-  /** Called for each request for this resource, which may have to be listed and watched from now on. */
-  readonly wanted?: (resource: Resource) => void
+  /**
+   * Called for each request for this resource, which may have to be listed and watched from now on.
+   * @returns false: the resource is not in the store, and the request is passed on
+   */
+  readonly wanted?: (resource: Resource, request: IncomingMessage) => Promise<boolean>
 }
 
 /** Numbers of requests, since the start. */
@@ -135,10 +138,13 @@ export class Reads {
   async #answer(asked: Asked): Promise<void> {
     const { request, response, target, signal } = asked
     const { resource } = target.row
+    if ((await this.#seams.wanted?.(resource, request)) === false) {
+      if (!response.destroyed) this.#pass(request, response)
+      return
+    }
     this.#warn(asked)
-    // Errors in the query are answered at once, before any wait.
+    // Errors in the query are answered at once, before the wait for the list.
     const answer = this.#answers.prepare(asked)
-    this.#seams.wanted?.(resource)
     const state = await this.#waits.filled(resource, signal)
     if (response.destroyed) return
     if (state === 'absent') {

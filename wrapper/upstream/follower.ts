@@ -52,6 +52,10 @@ export class Follower {
     )
   }
 
+  isFollowed(resource: Resource): boolean {
+    return this.#watchings.has(resource)
+  }
+
   /** Begin to follow a resource; a second call does nothing. @returns whether it began */
   follow(resource: Resource): boolean {
     if (this.#isStopped || this.#watchings.has(resource)) return false

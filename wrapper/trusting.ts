@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { IncomingMessage } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import type { Clock } from '../core/clock.js'
+import { sourceOf } from '../net/socket-users.js'
+import type { Sources } from '../net/sources.js'
+
+/** Tells whether a request is root's, our own user's, or came over TLS, with a certificate of our authority. */
+export const trusting =
+  (sources: Sources, seams: { readonly clock: Clock; readonly signal: AbortSignal }) =>
+  async ({ socket }: IncomingMessage): Promise<boolean> =>
+    socket instanceof TLSSocket || (await sourceOf(socket, sources, seams)).isMember
