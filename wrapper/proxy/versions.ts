@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces versions in passing messages: two fields in writes of an object, one in the answer to a dry run.
-import { isScalar, parseDocument } from 'yaml'
 import { conflict, tooLarge } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
 import { AS_IS, type Stored } from '../store/stored.js'
@@ -8,9 +7,14 @@ import { Fields } from '../wire/fields.js'
 import { hasOnlyKnownFields } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
+import { placesInJson } from './json-places.js'
+import { MAX_PARSED_BYTES, placesInYaml } from './yaml-places.js'
 
-/** Returns the version to write in place of a version; the same one leaves the body unchanged. */
-type Replace = (version: string) => string
+/** A version, and what gives the one to write in its place. */
+interface Swap {
+  readonly from: string
+  readonly to: () => string
+}
 
 /** Where a body holds a resourceVersion. */
 interface Field {
@@ -23,92 +27,36 @@ interface Field {
 const VERSION: Field = { json: ['metadata', 'resourceVersion'], protobuf: [2, 1, 6] }
 /** In DeleteOptions. */
 const PRECONDITION: Field = { json: ['preconditions', 'resourceVersion'], protobuf: [2, 2, 2] }
-const PATCHED = `/${VERSION.json.join('/')}`
-
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
 const ENVELOPE = Buffer.from('k8s\0')
-/** Broken YAML takes longest to parse: some 30 ms per KiB on a busy machine. */
-const MAX_YAML_BYTES = 32 << 10
-
-interface Place {
-  readonly start: number
-  readonly end: number
-  readonly value: string
-}
-
-type Path = readonly (string | number)[]
-
-const isSame = (a: Path, b: Path): boolean =>
-  a.length === b.length && a.every((key, i) => key === b[i])
-
-/** The string values of JSON text at one of the paths. */
-const inJson = (json: string, paths: readonly Path[]): readonly Place[] => {
-  const places: Place[] = []
-  const at: (string | number)[] = []
-  let isKey = false
-  const text = (token: string, start: number): void => {
-    if (isKey) at[at.length - 1] = JSON.parse(token) as string
-    else if (paths.some(path => isSame(path, at)))
-      places.push({ start, end: start + token.length, value: JSON.parse(token) as string })
-  }
-  for (const { 0: token, index } of json.matchAll(TOKEN)) {
-    const last = at.at(-1)
-    if (token.startsWith('"')) text(token, index)
-    else if (token === '{' || token === '[') at.push(token === '[' ? 0 : '')
-    else if (token === '}' || token === ']') at.pop()
-    else if (token === ',' && typeof last === 'number') at[at.length - 1] = last + 1
-    isKey = token === '{' || (token === ',' && typeof last === 'string')
-  }
-  return places
-}
-
-const inYaml = (yaml: string, path: Path): readonly Place[] => {
-  if (yaml.length > MAX_YAML_BYTES)
-    throw tooLarge(`YAML that names a version must be at most ${MAX_YAML_BYTES} bytes; send JSON`)
-  // Both would take time that grows with the square of the length; the apiserver judges the document.
-  const node = parseDocument(yaml, { prettyErrors: false, uniqueKeys: false }).getIn(path, true)
-  if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return []
-  const [start, end] = node.range
-  return [{ start, end, value: node.value }]
-}
-
-/** A JSON patch has the version in the values of its operations, everything else in its field. */
-const pathsIn = (body: unknown, { json }: Field): readonly Path[] =>
-  Array.isArray(body)
-    ? body.flatMap((each: { path?: unknown } | null, i) =>
-        each?.path === PATCHED ? [[i, 'value']] : [],
-      )
-    : [json]
+/** More places than any client fills. */
+const MOST_PLACES = 16
 
 const isYaml = (type: string): boolean => /^application\/(apply-patch\+)?yaml\b/.test(type)
 
-const parsed = (text: string): unknown => {
+const isParsable = (text: string): boolean => {
   try {
-    return JSON.parse(text)
+    JSON.parse(text)
+    return true
   } catch {
-    return undefined
+    return false
   }
 }
 
-const placesIn = (text: string, type: string, field: Field): readonly Place[] => {
-  // A body sent as YAML is usually JSON.
-  const body = parsed(text)
-  if (body !== undefined) return inJson(text, pathsIn(body, field))
-  return isYaml(type) ? inYaml(text, field.json) : []
-}
+/** A body sent as YAML is usually JSON. A long one is not parsed to know. */
+const isJson = (text: string): boolean =>
+  text.length <= MAX_PARSED_BYTES ? isParsable(text) : /^\s*\{\s*"/.test(text)
 
-const inText = (body: Buffer, type: string, field: Field, replace: Replace): Buffer => {
+const inText = (body: Buffer, type: string, { json }: Field, { from, to }: Swap): Buffer => {
   // One character for each byte.
   const text = body.toString('latin1')
+  const find = isYaml(type) && !isJson(text) ? placesInYaml : placesInJson
   let changed = ''
-  let from = 0
-  for (const { start, end, value } of placesIn(text, type, field)) {
-    const other = replace(value)
-    if (other === value) continue
-    changed += `${text.slice(from, start)}${JSON.stringify(other)}`
-    from = end
+  let done = 0
+  for (const { start, end } of find(text, { path: json, value: from })) {
+    changed += `${text.slice(done, start)}${JSON.stringify(to())}`
+    done = end
   }
-  return from === 0 ? body : Buffer.from(changed + text.slice(from), 'latin1')
+  return done === 0 ? body : Buffer.from(changed + text.slice(done), 'latin1')
 }
 
 /**
@@ -118,23 +66,35 @@ const inText = (body: Buffer, type: string, field: Field, replace: Replace): Buf
 const inMessage = (
   raw: Uint8Array,
   [field, ...deeper]: readonly number[],
-  replace: Replace,
+  swap: Swap,
 ): Uint8Array => {
   const fields = new Fields(raw)
-  const sink = new Sink(raw.length + 32)
-  while (fields.next())
-    if (fields.number !== field) sink.copy(fields.whole())
-    else if (deeper.length === 0) sink.text(field, replace(fields.text()))
-    else sink.bytes(field, inMessage(fields.content(), deeper, replace))
-  return sink.take()
+  let sink: Sink | undefined
+  let done = 0
+  let seen = 0
+  while (fields.next()) {
+    // Too short for the version: a body may have a million such fields.
+    if (fields.number !== field || fields.end - fields.from < swap.from.length) continue
+    if (++seen > MOST_PLACES) throw new WireError(`field ${field}`, 'must not be repeated so often')
+    const content = fields.content()
+    const other = deeper.length > 0 ? inMessage(content, deeper, swap) : inField(fields, swap)
+    if (other === content || other === undefined) continue
+    sink ??= new Sink(raw.length + 32)
+    sink.copy(raw.subarray(done, fields.start)).bytes(field, other)
+    done = fields.end
+  }
+  return sink?.copy(raw.subarray(done)).take() ?? raw
 }
+
+const inField = (fields: Fields, { from, to }: Swap): Uint8Array | undefined =>
+  fields.text() === from ? Buffer.from(to()) : undefined
 
 const isEnveloped = (body: Buffer): boolean => body.subarray(0, ENVELOPE.length).equals(ENVELOPE)
 
-const inBody = (body: Buffer, type: string, field: Field, replace: Replace): Buffer => {
+const inBody = (body: Buffer, type: string, field: Field, swap: Swap): Buffer => {
   try {
-    if (!isEnveloped(body)) return inText(body, type, field, replace)
-    const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, replace)
+    if (!isEnveloped(body)) return inText(body, type, field, swap)
+    const message = inMessage(body.subarray(ENVELOPE.length), field.protobuf, swap)
     return Buffer.concat([ENVELOPE, message])
   } catch (error) {
     // Passed on unchanged: the apiserver reports what is wrong with it.
@@ -171,7 +131,7 @@ export interface VersionedWrite {
  * Replace our version in a write of an object by the apiserver's. All other bytes stay the same; versions that are not ours
  * are left to the apiserver.
  * @param record the object as we serve it
- * @throws Refusal 409 when we serve it altered
+ * @throws Refusal 409 when we serve it altered; 413 for YAML that is too long, or when it names our version very often
  */
 export const putVersionBack = (
   body: Buffer,
@@ -180,11 +140,14 @@ export const putVersionBack = (
 ): Buffer => {
   const ours = String(record?.version)
   if (record === undefined || !body.includes(ours)) return body
-  return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, version => {
-    if (version !== ours) return version
-    refuseUnseen(target, record, method !== 'DELETE' && !isEnveloped(body))
+  let places = 0
+  const to = (): string => {
+    if (++places > MOST_PLACES) throw tooLarge(`a write may name a version ${MOST_PLACES} times`)
+    // Reads all of the object.
+    if (places === 1) refuseUnseen(target, record, method !== 'DELETE' && !isEnveloped(body))
     return record.upstream
-  })
+  }
+  return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, { from: ours, to })
 }
 
 /**
@@ -193,7 +156,5 @@ export const putVersionBack = (
  */
 export const showVersion = (body: Buffer, type: string, record: Stored | undefined): Buffer => {
   if (record === undefined || !isUnaltered(record) || !body.includes(record.upstream)) return body
-  return inBody(body, type, VERSION, version =>
-    version === record.upstream ? String(record.version) : version,
-  )
+  return inBody(body, type, VERSION, { from: record.upstream, to: () => String(record.version) })
 }

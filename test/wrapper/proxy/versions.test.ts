@@ -91,6 +91,37 @@ t.test('FW2: only the version in a write is replaced', t => {
   t.end()
 })
 
+t.test('a write may name our version 16 times, and is read once', t => {
+  let reads = 0
+  const counted: Stored = {
+    ...record,
+    get raw() {
+      reads++
+      return record.raw
+    },
+  }
+  const operation = (value: string): string =>
+    `{"op":"test","path":"/metadata/resourceVersion","value":"${value}"}`
+  const patch = (times: number, value = OURS): string =>
+    `[${[...Array<string>(times).fill(operation(value)), operation(OURS)].join()}]`
+  t.equal(back(patch(15), JSON_TYPE, 'PATCH', counted), patch(15).replaceAll(OURS, UPSTREAM))
+  t.equal(reads, 1, 'all fields of the object are looked at once')
+  for (const times of [16, 38_000])
+    t.throws(() => back(patch(times), JSON_TYPE, 'PATCH'), {
+      message: /413 .*may name a version 16 times/,
+    })
+  const others = patch(38_000, OLDER)
+  t.equal(back(others, JSON_TYPE, 'PATCH'), others.replace(OURS, UPSTREAM), 'others do not count')
+
+  const versions = new Sink(64)
+  for (let n = 0; n < 17; n++) versions.text(6, OURS)
+  const object = new Sink(64).bytes(1, versions.take()).take()
+  const body = Buffer.from(envelope('v1', 'Node', object))
+  const write = { method: 'PUT', type: PROTOBUF, target }
+  t.equal(putVersionBack(body, write, record), body, 'in protobuf it is left to the apiserver')
+  t.end()
+})
+
 t.test('FW2: in YAML as well', t => {
   const type = 'application/apply-patch+yaml'
   t.equal(back(`{"metadata":{"resourceVersion":"${OURS}"}}`, type), '{"metadata":{"resourceVersion":"812"}}')
@@ -111,7 +142,17 @@ t.test('FW2: in YAML as well', t => {
   const others = [`metadata:\n  resourceVersion: ${OURS}\n`, `metadata: [${OURS}]`, `: ${OURS}: [`]
   for (const other of others) t.equal(back(other, type), other)
   const long = `# ${OURS}\n${'x: 1\n'.repeat(100_000)}`
-  t.throws(() => back(long, type), { message: /413 .*must be at most 32768 bytes; send JSON/ })
+  t.throws(() => back(long, type), { message: /413 .*in block style, or at most 2048 bytes; send JSON/ })
+  const filled = `apiVersion: v1\n${'# more\n'.repeat(400)}`
+  for (const form of forms.slice(0, 2)) {
+    const got = back(filled + form, type)
+    t.equal(got, filled + form.replace(/(\n {2}resourceVersion: )["']\d+["']/, `$1"${UPSTREAM}"`), 'long')
+  }
+  for (const form of [forms[2]!, `metadata:\n  labels:\n    resourceVersion: "${OURS}"\n`])
+    t.throws(() => back(filled + form, type), { message: /413 / }, form)
+  t.throws(() => back(forms[1]! + '# more\n'.repeat(40_000), type), { message: /413 / }, 'too long')
+  const json = `{"metadata":{"resourceVersion":"${OURS}"},"spec":"${'x'.repeat(9_000)}"}`
+  t.equal(back(json, type), json.replace(OURS, UPSTREAM), 'long JSON')
   t.end()
 }) // prettier-ignore
 
