@@ -119,6 +119,8 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     default: '5m',
     summary:
       "how long the agent's last report is used after it fell silent; then every endpoint is served",
+    relation:
+      'at least three times interval of --service-autonomy-enhancement, while that is enabled',
   },
   bootWaitMs: {
     flag: 'boot-wait',

@@ -15,6 +15,9 @@ import type { WrapperOptions } from './wrapper-options.js'
 
 const FILES = ['caFile', 'certFile', 'keyFile'] as const
 
+/** Two polls in a row may fail or be late before the last report is too old. */
+const INTERVALS = 3
+
 const checkRules = ({ values: o, origin }: Resolved<WrapperOptions>): void => {
   const refuse = (key: keyof WrapperOptions, rule: string): never => {
     const { flag, kind } = wrapperDefinitions[key]
@@ -27,6 +30,12 @@ const checkRules = ({ values: o, origin }: Resolved<WrapperOptions>): void => {
   const { bindAddress, statusAddress } = o
   if (bindAddress.port === statusAddress.port && bindAddress.host === statusAddress.host)
     refuse('statusAddress', 'must differ from --bind-address')
+  const { isOn, intervalMs } = o.autonomy
+  if (isOn && o.healthLimitMs < INTERVALS * intervalMs)
+    refuse(
+      'healthLimitMs',
+      `must be at least ${INTERVALS} times interval=${intervalMs / 1_000} of --${wrapperDefinitions.autonomy.flag}`,
+    )
 }
 
 const noticesOf = ({ values: o, origin }: Resolved<WrapperOptions>): readonly string[] => [

@@ -92,6 +92,28 @@ t.test('--service-autonomy-enhancement: what SuperEdge swallows is refused', t =
   t.end()
 })
 
+t.test('--health-limit outlasts polls that fail', t => {
+  const read = (autonomy: string, limit?: string): number =>
+    resolve({
+      'service-autonomy-enhancement': autonomy,
+      ...(limit === undefined ? {} : { 'health-limit': limit }),
+    }).options.healthLimitMs
+  t.equal(read('interval=100'), 300_000, 'three intervals are enough')
+  t.equal(read('interval=1', '10s'), 10_000)
+  t.equal(read('enabled=false,interval=3600', '10s'), 10_000, 'who is not asked may be slow')
+  const rule = (interval: number): string =>
+    `must be at least 3 times interval=${interval} of --service-autonomy-enhancement`
+  const rows: [autonomy: string, limit: string | undefined, message: string][] = [
+    ['interval=600', undefined, `--health-limit (default) ${rule(600)}, got "5m"`],
+    ['interval=101', undefined, `--health-limit (default) ${rule(101)}, got "5m"`],
+    ['interval=10', '29s', `--health-limit ${rule(10)}, got "29s"`],
+    ['enabled=true', '10s', `--health-limit ${rule(10)}, got "10s"`],
+  ]
+  for (const [autonomy, limit, message] of rows)
+    t.throws(() => read(autonomy, limit), { message }, message)
+  t.end()
+})
+
 t.test("SuperEdge's flags that do nothing say so", t => {
   const flags = { 'kube-qps': '1000', 'kube-burst': '1000', debug: 'true', alsologtostderr: 'true' }
   const { notices } = resolve({ ...flags, 'support-endpointslice': 'true' })
