@@ -16,6 +16,7 @@ import { openForClients, openForStatus } from './listeners.js'
 import { Persistence } from './persistence.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
 import { OwnNode } from './own-node.js'
+import { refuseOwnAddress } from './own-address.js'
 import { Proxy } from './proxy/proxy.js'
 import { makeWrapperServer, type WrapperServer } from './server.js'
 import { keyOf } from './serve/target.js'
@@ -112,7 +113,7 @@ class NodeWrapper implements Wrapper {
     const { clock, random, log, credentials } = this.#seams
     const tls = this.#seams.readTls()
     // A wrong path fails at once; an unreachable API is waited for.
-    await credentials.check()
+    refuseOwnAddress(await credentials.check(), this.#options)
     const wall = clock.wall()
     const lastVersion = await this.#persistence.lists.claimVersions(
       last => makeVersions(wall, last).newest,

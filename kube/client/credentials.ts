@@ -30,9 +30,9 @@ export interface Material {
 export interface Credentials {
   /**
    * Check that the source can be read. Tokens and exec plugins are not tried: they may become available later.
-   * Rejects with CredentialsError.
+   * Resolves with the server's address, or rejects with CredentialsError.
    */
-  check(): Promise<void>
+  check(): Promise<URL>
   /**
    * What the next request needs. Rejects with CredentialsError when nothing usable was ever read; later trouble is
    * logged and the last good material stays in use, since a file may be missing for the moment of its replacement.
@@ -94,8 +94,8 @@ class FollowedCredentials implements Credentials {
     this.#readAccess = accessReader(options)
   }
 
-  async check(): Promise<void> {
-    await this.#readAccess()
+  async check(): Promise<URL> {
+    return (await this.#readAccess()).server
   }
 
   async material(): Promise<Material> {

@@ -17,7 +17,7 @@ export const fixedCredentials = ({ server, token, ca }: FixedAccess): Credential
   const tls = url.protocol === 'https:' ? makeTls(parts) : undefined
   const headers = { authorization: `Bearer ${token}` }
   return {
-    check: () => Promise.resolve(),
+    check: () => Promise.resolve(url),
     material: () => Promise.resolve({ server: url, headers, tls }),
     anonymous: () => Promise.resolve({ server: url, headers: {}, tls }),
     refused: () => undefined,
