@@ -13,7 +13,7 @@ import type { Store } from '../store/store.js'
 import { isOurs } from '../store/versions.js'
 import { takesGzip } from './accept.js'
 import type { Format } from './formats.js'
-import { exactVersion, listPage } from './lists.js'
+import { exactVersion, pageOf, select, stateOf } from './lists.js'
 import type { ReadRequest } from './read-request.js'
 import { parseSelection } from './selection.js'
 import { sendChunks, sendWhole } from './send.js'
@@ -106,7 +106,10 @@ export class Answers {
       if (exactVersion(options) === undefined || isOurs(version))
         await this.#seams.waits.reached(version, target.row.resource, signal)
       if (response.destroyed) return
-      const page = listPage(this.#seams.store.table(target.row.resource), target, chosen, options)
+      const table = this.#seams.store.table(target.row.resource)
+      const state = await select(stateOf(table, target, chosen, options), chosen, signal)
+      if (signal.aborted) return
+      const page = pageOf(state, chosen, options)
       this.#seams.counts.lists++
       let key = ''
       const items = {

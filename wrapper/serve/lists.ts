@@ -8,6 +8,7 @@ import type { Stored } from '../store/stored.js'
 import { lowerBound, type Table } from '../store/table.js'
 import type { PageHead } from './formats.js'
 import type { Chosen } from './selection.js'
+import { turn } from './send.js'
 import type { Target } from './target.js'
 
 /** One page of a list. */
@@ -19,7 +20,15 @@ export interface Page extends PageHead {
 export const exactVersion = ({ version = 0, match, limit }: ListOptions): number | undefined =>
   version > 0 && (match === 'Exact' || (match === '' && limit > 0)) ? version : undefined
 
-const present = (table: Table, { namespace }: Target, { key }: Chosen): readonly Stored[] => {
+/** Objects that are held against a selection before other work has its turn. */
+const PER_TURN = 64
+
+/** The objects as they are now, of the namespace or with the key that is asked for; not selected yet. */
+export const present = (
+  table: Table,
+  { namespace }: Target,
+  { key }: Chosen,
+): readonly Stored[] => {
   if (key === undefined) return table.list(namespace)
   const only = table.get(key)
   return only === undefined ? [] : [only]
@@ -37,13 +46,22 @@ const stateAt = (
   throw expired('The provided resource version is too old.')
 }
 
-/** The objects of a list, as they were at one version. */
-const stateOf = (
+/** What a list is made of. */
+export interface State {
+  readonly version: number
+  readonly records: readonly Stored[]
+}
+
+/**
+ * The objects of a list, as they were at one version; not selected yet.
+ * @throws Refusal 400, 410
+ */
+export const stateOf = (
   table: Table,
   target: Target,
   chosen: Chosen,
   options: ListOptions,
-): { readonly version: number; readonly records: readonly Stored[] } => {
+): State => {
   const token = options.token === '' ? undefined : decodeToken(options.token)
   const wanted = token === undefined ? exactVersion(options) : token.version
   // Version 0 in a token continues with the present state.
@@ -53,23 +71,29 @@ const stateOf = (
   return { version, records: token === undefined ? all : all.slice(after(all, token.after)) }
 }
 
-const select = (records: readonly Stored[], { selection }: Chosen): readonly Stored[] =>
-  selection === undefined
-    ? records
-    : records.filter(record => selection(record, () => readLabels(record.raw)))
+/** The state's objects within the selection. An abort ends it early. */
+export const select = async (
+  { version, records }: State,
+  { selection }: Chosen,
+  signal: AbortSignal,
+): Promise<State> => {
+  if (selection === undefined) return { version, records }
+  const selected: Stored[] = []
+  for (let at = 0; at < records.length; at += PER_TURN) {
+    if (at > 0) await turn()
+    if (signal.aborted) break
+    for (const record of records.slice(at, at + PER_TURN))
+      if (selection(record, () => readLabels(record.raw))) selected.push(record)
+  }
+  return { version, records: selected }
+}
 
-/**
- * A list or a page of it; nothing is encoded yet.
- * @throws Refusal 400, 410
- */
-export const listPage = (
-  table: Table,
-  target: Target,
-  chosen: Chosen,
+/** A page of what was selected, or all of it; nothing is encoded yet. */
+export const pageOf = (
+  { version, records }: State,
+  { isSelective }: Chosen,
   options: ListOptions,
 ): Page => {
-  const { version, records: all } = stateOf(table, target, chosen, options)
-  const records = select(all, chosen)
   // With version 0 any state may be served, and kube-apiserver's cache does not page then either.
   const limit = options.version === 0 && options.match === '' ? 0 : options.limit
   if (limit === 0 || records.length <= limit)
@@ -79,7 +103,7 @@ export const listPage = (
     records: page,
     version,
     continue: encodeToken({ version, after: page.at(-1)!.key }),
-    remaining: chosen.isSelective ? undefined : records.length - limit,
+    remaining: isSelective ? undefined : records.length - limit,
   }
 }
 

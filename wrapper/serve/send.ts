@@ -36,7 +36,8 @@ const roomIn = (sink: Sink, response: ServerResponse): Promise<void> =>
     if (response.destroyed) go()
   })
 
-const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+/** Lets other work run. */
+export const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 /** Write all chunks as fast as the client reads; the event loop runs other work after each one. */
 const pour = async (

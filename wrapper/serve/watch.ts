@@ -12,8 +12,9 @@ import type { Pump, Pumped } from './pump.js'
 
 /** How a watch begins. */
 export interface Beginning {
-  /** Objects that are sent first, as ADDED. */
+  /** Objects of which those that it wants are sent first, as ADDED. */
   readonly state: readonly Stored[]
+  readonly wants: (record: Stored) => boolean
   /** Whether a bookmark marks the end of the initial state. */
   readonly isMarked: boolean
   readonly reader: ChangeCursor
@@ -40,7 +41,7 @@ export interface WatchSeams {
   readonly onFailure: (trouble: string) => void
 }
 
-/** Events that one watch sends before the next one may send. */
+/** Objects that one watch looks at before the next one has its turn, whether it sends them or not. */
 const PER_TURN = 64
 /** Most bytes that wait in our memory for a slow client; further changes stay in the table's history. */
 const MOST_UNREAD = 128 * 1024
@@ -61,6 +62,7 @@ export class WatchSession implements Pumped {
   readonly #seams: WatchSeams
   readonly #reader: ChangeCursor
   #state: readonly Stored[]
+  readonly #wants: (record: Stored) => boolean
   readonly #cancels = new Set<() => void>()
   #shown = 0
   /** Key of the object that is being encoded. */
@@ -77,6 +79,7 @@ export class WatchSession implements Pumped {
     this.#response = response
     this.#reader = begin.reader
     this.#state = begin.state
+    this.#wants = begin.wants
     this.#plan = plan
     this.#seams = seams
     this.#owesMark = begin.isMarked
@@ -111,7 +114,7 @@ export class WatchSession implements Pumped {
       if (this.#response.writableLength >= MOST_UNREAD) return false
       const frame = this.#next()
       if (frame === undefined) return false
-      this.#response.write(frame)
+      if (frame !== 'not selected') this.#response.write(frame)
     }
     return true
   }
@@ -136,11 +139,12 @@ export class WatchSession implements Pumped {
     return false
   }
 
-  #next(): Uint8Array | undefined {
+  #next(): Uint8Array | 'not selected' | undefined {
     const reader = this.#reader
     const { format, row } = this.#plan
     const record = this.#state[this.#shown++]
     if (record !== undefined) {
+      if (!this.#wants(record)) return 'not selected'
       this.#encoding = record.key
       this.events++
       return format.event('ADDED', servedBytes(record))
@@ -152,6 +156,7 @@ export class WatchSession implements Pumped {
       return format.event('BOOKMARK', bookmarkBytes(row, reader.version, true))
     }
     const seen = reader.next()
+    if (seen === 'not selected') return seen
     if (seen !== undefined) {
       this.#encoding = seen.record.key
       this.events++

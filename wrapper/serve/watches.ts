@@ -7,11 +7,12 @@ import type { WatchOptions } from '../../kube/server/list-options.js'
 import { expired } from '../../kube/server/status.js'
 import { ChangeCursor, SelectorCache } from '../store/change-cursor.js'
 import { RESOURCES, type Resource } from '../store/resources.js'
+import type { Stored } from '../store/stored.js'
 import type { Store } from '../store/store.js'
 import type { Table } from '../store/table.js'
 import type { Format } from './formats.js'
 import { Frames } from './frames.js'
-import { listPage } from './lists.js'
+import { present } from './lists.js'
 import { Pump } from './pump.js'
 import type { Chosen } from './selection.js'
 import type { Target } from './target.js'
@@ -87,8 +88,6 @@ const makeRoom = (table: Table, clock: Clock): Room => {
   return { table, selectors, frames, pump, stop }
 }
 
-const WHOLE = { limit: 0, match: '', version: undefined, token: '' } as const
-
 /** All watches that are open. */
 export class Watches {
   readonly #seams: WatchesSeams
@@ -155,17 +154,18 @@ export class Watches {
     const { table } = room
     const { history, versions } = table
     const { version = 0, sendsInitial, bookmarks } = options
+    const wants = (record: Stored): boolean => room.selectors.wants(chosen.selection, record)
     const readFrom = (from: number, place: number): ChangeCursor =>
       new ChangeCursor(room, chosen.selection, { version: from, place })
     if (version > 0 && sendsInitial !== true) {
       const place = version > versions.newest ? undefined : history.placeAfter(version)
       if (place === undefined)
         throw expired(`too old resource version: ${version} (${versions.newest})`)
-      return { state: [], isMarked: false, reader: readFrom(version, place) }
+      return { state: [], wants, isMarked: false, reader: readFrom(version, place) }
     }
-    const state = sendsInitial === false ? [] : listPage(table, target, chosen, WHOLE).records
+    const state = sendsInitial === false ? [] : present(table, target, chosen)
     const reader = readFrom(versions.newest, history.end)
-    return { state, isMarked: sendsInitial === true && bookmarks, reader }
+    return { state, wants, isMarked: sendsInitial === true && bookmarks, reader }
   }
 
   /** Logged once: the client reconnects at once, and fails again. */

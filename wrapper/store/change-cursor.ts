@@ -96,20 +96,17 @@ export class ChangeCursor {
     return this.#place < this.#table.history.start
   }
 
-  /** The next change within the selection; undefined when there is none for now. */
-  next(): Seen | undefined {
+  /** Look at the next change; undefined when there is none for now. */
+  next(): Seen | 'not selected' | undefined {
     const { history, versions } = this.#table
-    for (;;) {
-      const change = history.at(this.#place)
-      if (change === undefined) {
-        // Also after changes of other resources: this one has had none since.
-        if (!this.isLost) this.#version = versions.newest
-        return undefined
-      }
-      this.#place++
-      this.#version = change.version
-      const seen = seenAs(change, this.#selection, this.#selectors)
-      if (seen !== undefined) return seen
+    const change = history.at(this.#place)
+    if (change === undefined) {
+      // Also after changes of other resources: this one has had none since.
+      if (!this.isLost) this.#version = versions.newest
+      return undefined
     }
+    this.#place++
+    this.#version = change.version
+    return seenAs(change, this.#selection, this.#selectors) ?? 'not selected'
   }
 }

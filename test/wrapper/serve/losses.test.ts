@@ -6,7 +6,7 @@ import { Writable } from 'node:stream'
 import t from 'tap'
 import { Refusal } from '../../../kube/server/status.js'
 import { INITIAL_EVENTS_END, makeFormat } from '../../../wrapper/serve/formats.js'
-import { listPage } from '../../../wrapper/serve/lists.js'
+import { present } from '../../../wrapper/serve/lists.js'
 import { parseSelection } from '../../../wrapper/serve/selection.js'
 import { parseTarget } from '../../../wrapper/serve/target.js'
 import { Watches } from '../../../wrapper/serve/watches.js'
@@ -14,7 +14,7 @@ import { ROWS } from '../../../wrapper/store/resources.js'
 import { servedBytes, type Stored } from '../../../wrapper/store/stored.js'
 import { openEnvelope } from '../../../wrapper/wire/envelope.js'
 import { FrameReader } from '../../../wrapper/wire/frames.js'
-import { readMeta, withVersion } from '../../../wrapper/wire/meta.js'
+import { readLabels, readMeta, withVersion } from '../../../wrapper/wire/meta.js'
 import { toJson } from '../../../wrapper/wire/to-json.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 import { makeStore, node, service, slice, type Thing } from '../wrapper-world.js'
@@ -240,11 +240,14 @@ class Client {
 
   #list(): void {
     const { target, chosen } = this.#asking()
-    const whole = { limit: 0, match: '', version: undefined, token: '' } as const
-    const page = listPage(this.#world.store.table(this.resource), target, chosen, whole)
+    const table = this.#world.store.table(this.resource)
+    const { selection } = chosen
+    const records = present(table, target, chosen).filter(
+      record => selection?.(record, () => readLabels(record.raw)) ?? true,
+    )
     this.#forget()
-    for (const [key, known] of this.stateOf(page.records)) this.held.set(key, known)
-    this.#version = page.version
+    for (const [key, known] of this.stateOf(records)) this.held.set(key, known)
+    this.#version = table.versions.newest
   }
 
   /** A new beginning: nothing before it can have been missed. */

@@ -161,6 +161,7 @@ class Client {
   /** Whether each event fits what was known before it. */
   catchUp(): void {
     for (let seen = this.#reader.next(); seen !== undefined; seen = this.#reader.next()) {
+      if (seen === 'not selected') continue
       const { type, record, version } = seen
       if (version <= this.#last) throw new Error('versions must rise')
       this.#last = version

@@ -49,6 +49,7 @@ const listen = (world: World, resource: Resource): (() => readonly Change[]) => 
   return () => {
     const changes: Change[] = []
     for (let seen = reader.next(); seen !== undefined; seen = reader.next()) {
+      if (seen === 'not selected') continue
       const { type, record, version } = seen
       const object = toJson(ROWS[resource].kind, servedBytes(record, version))
       changes.push({ type, name: record.key.replace('default/', ''), object })
