@@ -54,15 +54,31 @@ export const remapVouching = (
 }
 
 /**
+ * Whether the node's own word about itself counts. What has begun does not end because its agent is warming up: it has not
+ * probed others yet, but it says how its node is.
+ */
+const speaks = (judgement: Judgement, target: number, hasBegun: boolean): boolean => {
+  const standing = judgement.standing[target]
+  return standing === STANDING.counts || (hasBegun && standing === STANDING.warming)
+}
+
+/**
  * Strict majority of the roster, by the votes that count at this moment and the node's own record; never the witness. In a
  * zone of rings, where only a few observe each node, the larger side of those few is enough, since this agent may decide only
  * while it hears a majority. Somebody other than the node must always say up.
  */
-const hasMajority = (judgement: Judgement, evidence: Evidence, target: number): boolean => {
+const hasMajority = (
+  judgement: Judgement,
+  evidence: Evidence,
+  target: number,
+  hasBegun: boolean,
+): boolean => {
   if (judgement.voice !== 'full' || evidence.size === 1 || judgement.up[target] === 0) return false
+  if (!speaks(judgement, target, hasBegun)) return false
   if (!isMesh(evidence, target))
     return decideAmongFew(judgement.up[target]!, judgement.down[target]!) === VERDICT.healthy
-  return upVoices(judgement, evidence, target) >= quorumOf(evidence.size)
+  const ownWord = judgement.standing[target] === STANDING.warming ? 1 : 0
+  return upVoices(judgement, evidence, target) + ownWord >= quorumOf(evidence.size)
 }
 
 /** What in the node's own record speaks against vouching. */
@@ -73,12 +89,12 @@ const ownWordAgainst = (flags: number): VouchEnd | undefined => {
   return (flags & FLAG.cloudCut) === 0 ? 'link-back' : undefined
 }
 
-/** Why the node cannot be vouched for at `now`; undefined when it can. */
+/** Why the node cannot be vouched for at `now`, or, where that has begun, no longer; undefined when it can. */
 export const vouchRefusal = (
   judgement: Judgement,
   evidence: Evidence,
   target: number,
-  { now, options }: Moment,
+  { now, options, hasBegun = false }: Moment & { readonly hasBegun?: boolean },
 ): VouchEnd | undefined => {
   if (options.vouch === 'off') return 'off'
   if (judgement.voice !== 'full') return 'no-quorum'
@@ -87,8 +103,7 @@ export const vouchRefusal = (
     return 'own-record-old'
   const against = ownWordAgainst(evidence.flags[target]!)
   if (against !== undefined) return against
-  if (!hasMajority(judgement, evidence, target) || judgement.standing[target] !== STANDING.counts)
-    return 'no-quorum'
+  if (!hasMajority(judgement, evidence, target, hasBegun)) return 'no-quorum'
   return judgement.verdict[target] === VERDICT.undecided ? 'undecided' : undefined
 }
 
@@ -111,10 +126,11 @@ export const reviewVouching = (
   at: Moment,
 ): VouchChanges => {
   const deadline = makeNextDeadline(at)
+  const begunAt = { ...at, hasBegun: true }
   const begun: number[] = []
   const ended: { index: number; why: VouchEnd }[] = []
   for (let index = 0; index < evidence.size; index++) {
-    const why = vouchRefusal(judgement, evidence, index, at)
+    const why = vouchRefusal(judgement, evidence, index, isVouched(v, index) ? begunAt : at)
     if (why === undefined) {
       noteDeadline(deadline, evidence.producedAt[index]! + at.options.vouchFreshMs)
       if (isVouched(v, index)) continue

@@ -61,6 +61,18 @@ t.test('vouching', t => {
     const { ended } = step(z, o, [0, 1, 2, 3, 4])
     t.strictSame(ended, [{ index: 4, why }], why)
   }
+  for (const size of [2, 3, 5]) {
+    const anew = zone(size)
+    const last = size - 1
+    anew.e.flags[last] = cut | FLAG.warming
+    t.strictSame(step(anew, o).ended, [], 'an agent that begins anew still says how its node is')
+    anew.e.flags[last] = FLAG.kubeletWell | FLAG.warming
+    t.strictSame(step(anew, o).ended, [{ index: last, why: 'link-back' }], 'also that it is not so')
+    anew.e.flags[last] = cut | FLAG.warming
+    t.strictSame(step(anew, o).begun, [], 'nothing begins by its word alone')
+    anew.e.flags[last] = cut
+    t.strictSame(step(anew, o).begun, [last])
+  }
   const silent = zone()
   for (let i = 0; i < 29; i++) t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [])
   t.strictSame(step(silent, o, [0, 1, 2, 3]).ended, [{ index: 4, why: 'own-record-old' }])
