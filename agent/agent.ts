@@ -100,7 +100,7 @@ const makeParts = (options: AgentOptions, world: AgentSeams, onResume: () => voi
   })
   return {
     ...{ suspension, store, counters, history, recorder, turns },
-    ...{ nodeList, exchange, vote, stages, views },
+    ...{ nodeList, exchange, check, vote, stages, views },
   }
 }
 
@@ -111,7 +111,7 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
   const { signal } = stopping
   const parts = makeParts(options, world, () => resumed())
   const { suspension, store, counters, history, recorder, turns } = parts
-  const { nodeList, exchange, vote, stages, views } = parts
+  const { nodeList, exchange, check, vote, stages, views } = parts
 
   /** All that is known is from before a suspension: nothing of it may be acted upon. */
   const resumed = (): void => {
@@ -128,6 +128,7 @@ export const makeAgent = (options: AgentOptions, world: AgentSeams): Agent => {
       recorder.continueFrom(history.entries)
       history.add({ kind: 'agent', to: 'started', note: `version ${world.version}` })
     }
+    if (!signal.aborted) await check.recall()
     for (const stage of stages) if (!signal.aborted) await stage.start()
     if (signal.aborted) {
       suspension.stop()

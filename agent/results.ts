@@ -84,7 +84,7 @@ export interface OwnIdentity {
 
 /** Whether this node reaches the apiserver. */
 export interface CloudLinkState {
-  /** `unknown` until the first answer or the first run of failures. */
+  /** `unknown` until the first answer or the first run of failures, unless it was `cut` before the restart or suspension. */
   readonly state: 'unknown' | 'up' | 'cut'
   /** The first failure, or the first answer, that began this state. */
   readonly since: number

@@ -16,6 +16,7 @@ export type StateName =
   | 'identity.json'
   | 'identities.json'
   | 'epoch'
+  | 'own-node.json'
 
 /** Where the agent keeps what it needs to vote after a boot without the cloud. */
 export interface StateFolder {
@@ -50,6 +51,7 @@ const MOST_BYTES: Readonly<Record<StateName, number>> = {
   'identity.json': 16 << 10,
   'identities.json': 8 << 20,
   epoch: 1 << 10,
+  'own-node.json': 1 << 10,
 }
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants

@@ -171,6 +171,33 @@ t.test('the cloud link is cut after a run of failures and up after one answer', 
   t.equal(clock.waiting, 0)
 })
 
+t.test('a link that was cut before counts as cut until the first answer', async t => {
+  const rows = [
+    ['cut', 'refused', 'cut,cut', -5_000],
+    ['cut', 'ok', 'cut,up', 0],
+    ['up', 'refused', 'unknown,cut', 0],
+    ['unknown', 'ok', 'unknown,up', 0],
+  ] as const
+  for (const [before, answer, states, since] of rows) {
+    const clock = new FakeClock(0)
+    const link = watchCloudLink(
+      { cloudCheckPeriodMs: 10_000, cloudCheckTimeoutMs: 3_000, cloudCheckFailures: 2 },
+      {
+        ...{ clock, random: seededRandom(1), log: recordingLog(), onChange: () => undefined },
+        before: { state: before, since: -5_000, trouble: 'no way' },
+        ping: async () => {
+          if (answer === 'refused') throw new Error('connect ECONNREFUSED')
+        },
+      },
+    )
+    const first = link.current.state
+    await clock.advance(answer === 'ok' ? 1 : 12_000)
+    t.equal([first, link.current.state].join(), states, `${before}, then ${answer}`)
+    t.equal(link.current.since, since)
+    await link.stop()
+  }
+})
+
 t.test('a stage counts its rounds and logs when their outcome changes', async t => {
   const clock = new FakeClock()
   const log = recordingLog()

@@ -18,6 +18,8 @@ interface CloudLinkSeams {
   /** One round trip; rejects when the apiserver does not answer. */
   readonly ping: (signal: AbortSignal) => Promise<void>
   readonly onChange: (state: CloudLinkState) => void
+  /** What was known before a restart or a suspension. @default nothing */
+  readonly before?: CloudLinkState | undefined
 }
 
 type CloudLinkOptions = Pick<
@@ -73,12 +75,14 @@ export const makeApiCheck =
 
 /**
  * Ask the apiserver for a sign of life again and again. One answer is enough for `up`; `cut` takes
- * `cloudCheckFailures` failures in a row, so that one lost packet starts no vouching.
+ * `cloudCheckFailures` failures in a row, so that one lost packet starts no vouching. A link that was cut before counts as
+ * cut until the first answer: whoever does not know yet must not say that it works.
  */
 export const watchCloudLink = (options: CloudLinkOptions, seams: CloudLinkSeams): CloudLink => {
-  const { clock, random, log } = seams
+  const { clock, random, log, before } = seams
   const stopping = new AbortController()
-  let current: CloudLinkState = { state: 'unknown', since: clock.now(), trouble: undefined }
+  let current: CloudLinkState =
+    before?.state === 'cut' ? before : { state: 'unknown', since: clock.now(), trouble: undefined }
   let failures = 0
   let failingSince = 0
 

@@ -5,6 +5,7 @@ import type { Logger } from '../../../core/log.js'
 import type { Random } from '../../../core/random.js'
 import type { SelfReport } from '../../../plugins/seams.js'
 import { makeSelfReport, type SelfReporter } from './self-report.js'
+import type { OwnWord } from './own-word.js'
 import type { CloudLinkState } from '../../results.js'
 import { watchCloudLink, type CloudLink } from './cloud-link.js'
 import type { AgentOptions } from '../../options/agent-options.js'
@@ -40,13 +41,17 @@ export class OwnNode {
     return this.#selfReport?.reason ?? 'not asked yet'
   }
 
-  /** Ask both, beginning with "not known yet". Called again, it forgets what it knew. @returns the link's first state. */
-  start(): CloudLinkState {
+  /** Ask both anew. Until there is a result what was told before stands, except that the link works. @returns the link's first state. */
+  start(before: OwnWord): CloudLinkState {
     const { clock, random, log, loopLag, http, ping, onLink, onKubelet } = this.#seams
     void this.stop()
-    this.#cloudLink = watchCloudLink(this.#options, { clock, random, log, ping, onChange: onLink })
+    this.#cloudLink = watchCloudLink(this.#options, {
+      ...{ clock, random, log, ping, before: before.cloudLink },
+      onChange: onLink,
+    })
     this.#selfReport = makeSelfReport(this.#options, {
       ...{ http, clock, log, loopLag },
+      before: { state: before.kubelet, hasAnswered: this.#selfReport?.hasAnswered === true },
       onChange: onKubelet,
     })
     return this.#cloudLink.current

@@ -15,14 +15,18 @@ export interface SelfReporterSeams {
   readonly log: Logger
   readonly loopLag?: LoopLag | undefined
   readonly onChange: (state: SelfReport) => void
+  /** What was known before a restart or a suspension. @default nothing */
+  readonly before?: { readonly state: SelfReport; readonly hasAnswered: boolean } | undefined
 }
 
 /** Asks the own kubelet how it is; the answer travels with the own record, so no token leaves the node. */
 export interface SelfReporter {
-  /** `unknown` until the kubelet answered, or was silent often enough. */
+  /** As before until the kubelet answered, or was silent often enough. */
   readonly state: SelfReport
   /** Why the last probe failed, as text; empty while the kubelet is well. */
   readonly reason: string
+  /** This agent has known it to be well. */
+  readonly hasAnswered: boolean
   /** Resolves when nothing runs. May be called twice. */
   stop(): Promise<void>
 }
@@ -49,15 +53,19 @@ class KubeletReporter implements SelfReporter {
   readonly #seams: SelfReporterSeams
   readonly #stopping = new AbortController()
   readonly #loop: Promise<void>
-  #state: SelfReport = 'unknown'
+  #state: SelfReport
   #reason = 'not asked yet'
   #failures = 0
   #unknowns = 0
-  #wasWell = false
+  #wasWell: boolean
+  /** The state is what was seen since this began, not what was known before. */
+  #isSeen = false
 
   constructor(options: Options, seams: SelfReporterSeams) {
     this.#options = options
     this.#seams = seams
+    this.#state = seams.before?.state ?? 'unknown'
+    this.#wasWell = seams.before?.hasAnswered === true
     this.#loop = this.#run()
   }
 
@@ -67,6 +75,10 @@ class KubeletReporter implements SelfReporter {
 
   get reason(): string {
     return this.#reason
+  }
+
+  get hasAnswered(): boolean {
+    return this.#wasWell
   }
 
   async stop(): Promise<void> {
@@ -132,7 +144,8 @@ class KubeletReporter implements SelfReporter {
         if (this.#unknowns >= limit) {
           this.#failures = 0
           // A kubelet that was seen to be bad is well again when it answers, not when we are slow.
-          if (this.#state !== 'bad' || result.reason !== HELD_UP) this.#move('unknown')
+          const staysBad = this.#isSeen && this.#state === 'bad' && result.reason === HELD_UP
+          if (!staysBad) this.#move('unknown')
         }
         break
     }
@@ -154,6 +167,7 @@ class KubeletReporter implements SelfReporter {
   }
 
   #move(state: SelfReport): void {
+    this.#isSeen = true
     if (state === this.#state) return
     this.#state = state
     const level = state === 'well' ? 'info' : 'warn'

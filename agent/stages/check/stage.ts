@@ -12,6 +12,7 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { LoopLag } from '../../ports/loop-lag.js'
 import type { News } from '../../records/table.js'
 import type { OwnNodeResult, VoteOutcome, ZoneRecords, ZoneState } from '../../results.js'
+import type { StateFolder } from '../../state-folder.js'
 import type { ResultStore } from '../../store.js'
 import type { ShownStage } from '../stage.js'
 import { makeChecker, type Checker } from './checker.js'
@@ -19,6 +20,7 @@ import { makeCloudCheck, type CheckedApi } from './cloud-check.js'
 import { creditOf } from './credit.js'
 import { KubeletReports, reportOf } from './kubelet-reports.js'
 import { OwnNode } from './own-node.js'
+import { RememberedWord } from './own-word.js'
 import type { Credit, VoidRound } from './probe-worker.js'
 import type { TargetState } from './target-history.js'
 import { Targets } from './targets.js'
@@ -37,6 +39,8 @@ interface CheckSeams {
   readonly kube: CheckedApi
   readonly apiBackoff: ApiBackoff
   readonly probes: ProbeSeams
+  /** Keeps what was last told of the own node. */
+  readonly folder: Pick<StateFolder, 'read' | 'write'>
   readonly loopLag?: LoopLag | undefined
 }
 
@@ -50,6 +54,8 @@ export interface CheckStage extends ShownStage {
   stateOf(node: NodeName): TargetState | undefined
   /** A program on this node depends on these nodes: probe them too, for a while. Unknown names do no harm. */
   setInterest(names: readonly string[]): void
+  /** Load what was last told of the own node: before anything is told. */
+  recall(): Promise<void>
 }
 
 /** While an agent suspects itself its probes get this much more time. */
@@ -60,6 +66,7 @@ class ZoneCheck implements CheckStage {
   readonly #seams: CheckSeams
   readonly #checker: Checker
   readonly #ownNode: OwnNode
+  readonly #word: RememberedWord
   readonly #targets: Targets
   #kubelets: KubeletReports | undefined
   #rounds = 0
@@ -70,6 +77,7 @@ class ZoneCheck implements CheckStage {
     this.#seams = seams
     const { store, clock, random, log, probes, loopLag, kube, apiBackoff } = seams
     this.#targets = new Targets(clock, options)
+    this.#word = new RememberedWord(seams)
     const selfReport = (name: NodeName): SelfReport => this.#reportOf(name)
     this.#checker = makeChecker(options, {
       plugins: makePlugins(options.plugins, { ...probes, selfReport }, options.scoreLine),
@@ -124,15 +132,20 @@ class ZoneCheck implements CheckStage {
     if (this.#targets.ask(names) && table?.topology.kind === 'kring') this.#probe()
   }
 
+  async recall(): Promise<void> {
+    this.#publish(await this.#word.recall(this.#seams.store.ownNode.current))
+  }
+
   start(): Promise<void> {
-    this.#ownNode.start()
+    this.#ownNode.start(this.#seams.store.ownNode.current)
     return Promise.resolve()
   }
 
   resumed(): void {
     this.#checker.restart()
-    this.#publish({ isWarming: true, kubelet: 'unknown' })
-    if (this.#ownNode.isStarted) this.#publish({ cloudLink: this.#ownNode.start() })
+    this.#publish({ isWarming: true })
+    const { current } = this.#seams.store.ownNode
+    if (this.#ownNode.isStarted) this.#publish({ cloudLink: this.#ownNode.start(current) })
   }
 
   async stop(): Promise<void> {
@@ -143,7 +156,9 @@ class ZoneCheck implements CheckStage {
 
   #publish(change: Partial<OwnNodeResult>): void {
     const { ownNode } = this.#seams.store
-    ownNode.set(Object.freeze({ ...ownNode.current, ...change }))
+    const next = Object.freeze({ ...ownNode.current, ...change })
+    this.#word.keep(next)
+    ownNode.set(next)
   }
 
   #takeRecords(records: ZoneRecords | undefined): void {

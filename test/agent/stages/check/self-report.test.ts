@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the own kubelet is, from a scripted healthz.
 import t from 'tap'
-import { makeSelfReport } from '../../../../agent/stages/check/self-report.js'
+import {
+  makeSelfReport,
+  type SelfReporterSeams,
+} from '../../../../agent/stages/check/self-report.js'
 import type { HttpRequest } from '../../../../core/dial.js'
 import { FakeClock, settle } from '../../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../../testkit/recording-log.js'
@@ -15,7 +18,7 @@ const options = {
 }
 
 /** A number is a status, `silence` never answers, other text is the code of an error. */
-const world = (first: Scene, lag = { lostMs: 0 }) => {
+const world = (first: Scene, lag = { lostMs: 0 }, before?: SelfReporterSeams['before']) => {
   const clock = new FakeClock(0)
   const asked: (HttpRequest & { at: number })[] = []
   const changes: string[] = []
@@ -40,6 +43,7 @@ const world = (first: Scene, lag = { lostMs: 0 }) => {
     clock,
     log,
     loopLag,
+    before,
     onChange: state => changes.push(state),
     http: {
       close: () => undefined,
@@ -198,3 +202,43 @@ t.test(
     t.equal(w.looks(), 0, 'each look has ended')
   },
 )
+
+t.test('what was known before stands until there is a result, or too often none', async t => {
+  const lag = (lostMs = 0) => ({ lostMs })
+  const rows: [
+    what: string,
+    before: 'well' | 'bad',
+    scene: Scene,
+    states: string,
+    lostMs?: number,
+  ][] = [
+    ['it is well', 'bad', 200, 'well,well,well'],
+    ['it is well as before', 'well', 200, 'well,well,well'],
+    ['it is bad as before', 'bad', 500, 'bad,bad,bad'],
+    ['it fails', 'well', 500, 'well,well,bad'],
+    ['it does not say', 'bad', 403, 'bad,bad,unknown'],
+    ['it cannot be asked', 'well', 'EMFILE', 'well,well,unknown'],
+    ['nobody listens, perhaps never did', 'well', 'ECONNREFUSED', 'well,well,unknown'],
+    ['this process is too slow', 'bad', 'silence', 'bad,bad,unknown', 1_600],
+  ]
+  for (const [what, state, scene, states, lostMs] of rows) {
+    const w = world(scene, lag(lostMs), { state, hasAnswered: false })
+    t.equal(w.reporter.state, state)
+    const seen: string[] = []
+    await w.clock.advance(4_000)
+    for (let round = 0; round < 3; round++) {
+      seen.push(w.reporter.state)
+      await w.clock.advance(5_000)
+    }
+    t.equal(seen.join(), states, what)
+    await w.reporter.stop()
+  }
+})
+
+t.test('a port that is closed after a suspension is that of a kubelet that is gone', async t => {
+  const w = world('ECONNREFUSED', { lostMs: 0 }, { state: 'bad', hasAnswered: true })
+  await w.clock.advance(60_000)
+  t.equal(w.reporter.state, 'bad')
+  t.ok(w.reporter.hasAnswered)
+  await w.reporter.stop()
+})
