@@ -53,7 +53,10 @@ export class RememberedWord {
     } catch (error) {
       log.warn('what was told of this node is not remembered', { error: reasonOf(error) })
     }
-    this.#gist = gistOf(word)
+    const gist = gistOf(word)
+    this.#gist = gist
+    if (gist !== gistOf(otherwise))
+      log.info('told of this node until more is known', { word: gist })
     return word
   }
 

@@ -47,6 +47,7 @@ t.test('what was told last is remembered, since when too', async t => {
   const again = start(files, { now: 7_000, wall: 1_020_000 })
   const word = await again.word.recall(nothing)
   t.match(word, { kubelet: 'bad', cloudLink: { state: 'cut', since: 7_000 - 30_000 } })
+  t.match(again.log.lines, [{ level: 'info', fields: { word: 'cut, kubelet bad' } }])
   again.word.keep(word)
   t.equal(again.writes(), 0, 'it is on disk already')
   again.word.keep({ ...word, kubelet: 'well' })

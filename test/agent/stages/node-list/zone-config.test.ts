@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import fc from 'fast-check'
+import fc from '../../../../testkit/properties.js'
 import t from 'tap'
 import {
   parseRememberedZoneConfig,
