@@ -37,6 +37,21 @@ t.test('the brake is one Event by one agent, and its end another', async t => {
   })
 })
 
+t.test('a ConfigMap that is broken in ever new ways is ten Events of an agent', async t => {
+  await scenario(t, { what: 'config', size: 3, seed: 3, zone: 'a' }, async world => {
+    await world.settled()
+    for (let version = 0; version < 30; version++) {
+      const data = { TaintZoneAdmission: `broken ${version}` }
+      world.cluster.put('configmap', 'edge-health-zone-config', { data })
+      await world.run(1_000)
+    }
+    const counts = world.indices.map(
+      index => eventsOf(world, 'ConfigRefused').filter(({ node }) => node === `n${index}`).length,
+    )
+    t.strictSame(counts, [10, 10, 10])
+  })
+})
+
 t.test('a brake that begins while nobody reaches the apiserver is an Event afterwards', async t => {
   await scenario(t, { what: 'cut', size: 7, seed: 4, zone: 'a' }, async world => {
     await world.settled()

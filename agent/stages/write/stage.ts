@@ -8,7 +8,7 @@ import type { KubeApi } from '../../ports/kube-api.js'
 import { membersOnly, type ResultStore } from '../../store.js'
 import type { TurnLoop } from '../../turn-loop.js'
 import type { ShownStage } from '../stage.js'
-import { ConfigEvents } from './config-events.js'
+import { configEvent } from './config-event.js'
 import { makeEventRecorder } from './event-recorder.js'
 import type { WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
@@ -68,8 +68,11 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
   const record = makeRecorder(seams)
   const events = makeEventRecorder(options.nodeName, { ...seams, record, signal, backoff })
   const zoneEvents = new ZoneEvents(options, { ...seams, events })
-  const configEvents = new ConfigEvents(options.nodeName, seams)
-  store.configProblem.subscribe(problem => configEvents.send(problem))
+  store.configProblem.subscribe(problem => {
+    const uid = store.nodeList.current.ownNode()?.uid ?? ''
+    // It records the outcome and never rejects.
+    void events.send({ name: options.nodeName, uid }, configEvent(problem))
+  })
   store.endedVouch.subscribe(({ node, why }) => writer.vouchEnded(node, why))
   store.records.subscribe(records =>
     store.writes.set(membersOnly(store.writes.current, records?.roster)),
@@ -95,7 +98,6 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     },
     resumed: () => writer.resumed(),
     stop: () => {
-      configEvents.stop()
       stopping.abort()
       return writer.stop()
     },
