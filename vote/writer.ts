@@ -144,3 +144,25 @@ export const topWriter = (
   { index, id }: WriteTarget,
   ranking: WriterRanking,
 ): number | undefined => ranking.firstOf(id, member => mayWrite(judgement, evidence, member, index))
+
+/**
+ * Who speaks for the zone as a whole: the first in the order of this id of those whose records count and are young, and who
+ * reach the apiserver. Unlike a writer it need be neither healthy nor reached from here: members learn that at different moments,
+ * and then several would speak.
+ */
+export const zoneSpeaker = (
+  judgement: Judgement,
+  evidence: Evidence,
+  id: bigint,
+  at: Turns,
+): number | undefined => {
+  const { flags, producedAt, self } = evidence
+  const oldest = at.now - silentAfterMs(judgement, evidence, at)
+  return at.ranking.firstOf(
+    id,
+    member =>
+      judgement.standing[member] === STANDING.counts &&
+      (flags[member]! & FLAG.cloudCut) === 0 &&
+      (member === self || producedAt[member]! >= oldest),
+  )
+}

@@ -37,6 +37,21 @@ t.test('the brake is one Event by one agent, and its end another', async t => {
   })
 })
 
+t.test('the brake is one Event where kubelets are silent and agents live on', async t => {
+  for (const how of ['silent', 'sick'] as const)
+    await scenario(t, { what: how, size: 5, seed: 3, zone: 'a' }, async world => {
+      await world.settled()
+      for (const index of [0, 1, 2]) world.machine(index).kubelet = how
+      await world.run(120_000)
+      const on = eventsOf(world, 'ZoneBrakeOn')
+      t.equal(on.length, 1, `${how}: ${on.map(({ by }) => by).join()}`)
+      for (const index of [0, 1, 2]) world.restartKubelet(index)
+      await world.run(60_000)
+      t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1, how)
+      t.equal(eventsOf(world, 'ZoneBrakeOff').length, 1, how)
+    })
+})
+
 t.test('a ConfigMap that is broken in ever new ways is ten Events of an agent', async t => {
   await scenario(t, { what: 'config', size: 3, seed: 3, zone: 'a' }, async world => {
     await world.settled()

@@ -12,6 +12,7 @@ import {
   writeAt,
   writerRank,
   writerTurn,
+  zoneSpeaker,
 } from '../../vote/writer.js'
 import { isBefore, WriterRanking } from '../../vote/writer-ranking.js'
 import { range, ScriptedEvidence, unmarked, voteOptions } from '../../testkit/zone/evidence.js'
@@ -27,6 +28,50 @@ const zone = (size: number) => {
   }
   return { e, j, o }
 }
+
+t.test('one speaks for the zone, and all agree on who', t => {
+  const { e, j, o } = zone(5)
+  const ranking = new WriterRanking(
+    range(5).map(index => id64(`node-${index}`)),
+    e.self,
+  )
+  const speaker = (judged: Judgement) =>
+    zoneSpeaker(judged, e, 7n, { now: 10_000, options: o, ranking })
+  const first = speaker(j)!
+  const changed = (change: (judged: Judgement) => void) => {
+    const judged = structuredClone(j)
+    change(judged)
+    return speaker(judged)
+  }
+  t.equal(
+    changed(judged => (judged.localUp[first] = 0)),
+    first,
+    'out of reach from here alone',
+  )
+  t.equal(
+    changed(judged => (judged.verdict[first] = 2)),
+    first,
+    'its kubelet is dead',
+  )
+  t.not(
+    changed(judged => (judged.standing[first] = 4)),
+    first,
+    'its record does not count',
+  )
+  e.flags[first] = FLAG.kubeletWell | FLAG.cloudCut
+  const second = speaker(j)!
+  t.not(second, first, 'it cannot reach the apiserver')
+  e.flags[first] = FLAG.kubeletWell
+  const quiet = [first, second].filter(member => member !== e.self)
+  for (const member of quiet) e.producedAt[member]! -= 9_000
+  t.notOk(quiet.includes(speaker(j)!), 'its record is old')
+  t.equal(
+    changed(judged => judged.standing.fill(4)),
+    undefined,
+    'nobody',
+  )
+  t.end()
+})
 
 t.test('writers', t => {
   const z = zone(5)

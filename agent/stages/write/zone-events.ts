@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.js'
 import { id64 } from '../../../core/ids.js'
 import { brakeEvent, zoneTrapEvent, type EventWords } from '../../../plan/events.js'
 import { brakeLimit, isCondemned } from '../../../vote/verdicts.js'
-import { topWriter } from '../../../vote/writer.js'
+import { zoneSpeaker } from '../../../vote/writer.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
@@ -52,7 +52,8 @@ export class ZoneEvents {
     this.#trap = this.#trapOf(state)
     const hasTrap = this.#trap !== undefined
     if (judgement.brake === this.#isBraked && hasTrap === this.#hasTrap) return
-    const top = topWriter(judgement, state.table, { index: -1, id: id64(ZONE_TARGET) }, ranking)
+    const at = { now: this.#seams.clock.now(), options: this.#options, ranking }
+    const top = zoneSpeaker(judgement, state.table, id64(ZONE_TARGET), at)
     if (top === undefined) return
     const isOurs = top === roster.self
     if (judgement.brake !== this.#isBraked) {
