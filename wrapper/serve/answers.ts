@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import {
   brokenVersion,
@@ -17,6 +18,7 @@ import { exactVersion, pageOf, select, stateOf } from './lists.js'
 import type { ReadRequest } from './read-request.js'
 import { parseSelection } from './selection.js'
 import { sendChunks, sendWhole } from './send.js'
+import { endAtStandstill } from './standstill.js'
 import type { StoreWaits } from './store-waits.js'
 import { keyOf, type Target } from './target.js'
 import type { Watches } from './watches.js'
@@ -37,6 +39,7 @@ export interface AnswerCounts {
 }
 
 interface AnswersSeams {
+  readonly clock: Clock
   readonly store: Store
   readonly waits: StoreWaits
   readonly watches: Watches
@@ -124,6 +127,7 @@ export class Answers {
       const next = () => encoded(target, key, () => chunks.next())
       const gzip = takesGzip(request.headers['accept-encoding']?.toString())
       const head = { code: 200, type: format.type }
+      endAtStandstill(response, request.socket, this.#seams.clock)
       await sendChunks(response, head, { [Symbol.iterator]: () => ({ next }) }, gzip)
     }
   }

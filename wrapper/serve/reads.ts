@@ -90,7 +90,7 @@ export class Reads {
     this.#waits = new StoreWaits({ store, clock }, { fillMs, versionMs })
     this.watches = new Watches({ store, clock, random, log: seams.log, bookmarkMs })
     const { counts, watches } = this
-    this.#answers = new Answers({ store, waits: this.#waits, watches, counts })
+    this.#answers = new Answers({ store, clock, waits: this.#waits, watches, counts })
   }
 
   /** Answer a request or pass it on. Never throws. */
