@@ -30,7 +30,7 @@ export interface LocalSeams {
   readonly metricsNodes: MetricsNodes
   /** The agents', for lines that people copy. */
   readonly namespace: string
-  /** Tells clients apart, for the streams' budgets. @default all are one trusted program */
+  /** Tells clients apart: streams have budgets, and what strangers ask comes last. @default all are one trusted program */
   readonly sources?: Sources
   readonly clock: Clock
   readonly log: Logger
@@ -98,7 +98,10 @@ const addLocalInfo = (
   const unsubscribe = views.subscribe(sendChanges)
   app.all('/localinfo', (request, response) => {
     const interest = queryOf(request).get('interest')
-    if (interest !== null) views.setInterest(interest.split(',').filter(name => name !== ''))
+    if (interest !== null) {
+      const names = interest.split(',').filter(name => name !== '')
+      views.setInterest(names, sourceOf(request) === undefined)
+    }
     if (wantsStream(request)) {
       sendChanges()
       const first = (): StreamEvent => ({

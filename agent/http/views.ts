@@ -51,8 +51,11 @@ export interface Counts {
 export interface Views {
   /** The same object until it changes. */
   localView(): LocalView
-  /** A program of this node depends on these nodes: probe them from here for a while. */
-  setInterest(names: readonly string[]): void
+  /**
+   * A program of this node depends on these nodes: probe them from here for a while.
+   * @param isTrusted the program is root's or our own user's
+   */
+  setInterest(names: readonly string[], isTrusted: boolean): void
   status(): StatusView
   /** The zone without its nodes: cheap. */
   zone(): ZoneStatus

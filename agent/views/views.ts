@@ -229,7 +229,7 @@ export const makeViews = (options: AgentOptions, seams: ViewSeams): Views => {
   const parts: Parts = { options, seams, startedAt: seams.clock.now() }
   return {
     localView: makeLocalView(seams.store),
-    setInterest: names => seams.check.setInterest(names),
+    setInterest: (names, isTrusted) => seams.check.setInterest(names, isTrusted),
     status: () => statusOf(parts),
     zone: () => zoneOf(parts),
     node: name => {

@@ -11,6 +11,7 @@ import { plain } from '../../core/text.js'
 import type { Listener } from '../../net/listen.js'
 import { FakeClock, settle } from '../../testkit/fake-clock.js'
 import { ask, fuzzRoute, sendRaw } from '../../testkit/http/raw-http.js'
+import type { Sources } from '../../net/sources.js'
 import { openListener } from '../../testkit/http/open-listener.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { seededRandom } from '../../testkit/seeded-random.js'
@@ -55,6 +56,7 @@ const startLocal = async (
   t: Test,
   clock: Clock = systemClock,
   localinfoTime: 'zero' | 'unix' | 'rfc3339' | 'omit' = 'zero',
+  sources?: Sources,
 ): Promise<{ views: FakeViews; port: number; listener: Listener }> => {
   const views = new FakeViews()
   const log = recordingLog()
@@ -66,6 +68,7 @@ const startLocal = async (
       namespace: 'edge-system',
       clock,
       log,
+      ...(sources === undefined ? {} : { sources }),
     }),
     { log },
   )
@@ -229,6 +232,19 @@ t.test('/localinfo?interest= names nodes to look at', async t => {
   const { views, port } = await startLocal(t)
   t.equal((await ask(port, '/localinfo?interest=node-1,node-3,')).text, '{}\n')
   t.same(views.interest, ['node-1', 'node-3'])
+})
+
+t.test('interest is trusted of root and the own user alone', async t => {
+  for (const [key, isTrusted] of [
+    ['uid 0', true],
+    ['uid 1000', false],
+    [undefined, false],
+  ] as const) {
+    const sources = { keyOf: () => key, isMember: (given: string) => given === 'uid 0' }
+    const { views, port } = await startLocal(t, systemClock, 'zero', sources)
+    await ask(port, '/localinfo?interest=node-1')
+    t.equal(views.isInterestTrusted, isTrusted, `${key}`)
+  }
 })
 
 t.test('/localinfo may say the time in other forms', async t => {

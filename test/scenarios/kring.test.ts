@@ -46,7 +46,8 @@ for (const { loss, seed } of share(t, losses, 1, 'losses')) {
       })!
       const others = zone.live.filter(n => n > 0)
       zone.network.cut(memberOf(0).address, memberOf(other).address)
-      const ask = (): void => zone.agents[0]!.check.setInterest([memberOf(other).name, 'nobody'])
+      const ask = (): void =>
+        zone.agents[0]!.check.setInterest([memberOf(other).name, 'nobody'], true)
       t.same(
         await zone.watch(15_000, (_, down) => down.length === 0),
         [],

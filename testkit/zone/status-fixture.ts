@@ -148,6 +148,7 @@ export class FakeViews implements Views {
   ready = { isReady: false, reason: 'the roster is not known yet' }
   verbosity = -1
   interest: readonly string[] = []
+  isInterestTrusted: boolean | undefined
   tallies: Counts = noCounts
   entries: HistoryEntryView[] = []
   votes: MatrixView = {
@@ -199,8 +200,9 @@ export class FakeViews implements Views {
     this.listeners.add(onChange)
     return () => this.listeners.delete(onChange)
   }
-  setInterest(names: readonly string[]): void {
+  setInterest(names: readonly string[], isTrusted: boolean): void {
     this.interest = names
+    this.isInterestTrusted = isTrusted
   }
   setVerbosity(verbosity: number): void {
     this.verbosity = verbosity

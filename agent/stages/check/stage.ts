@@ -52,8 +52,11 @@ export interface CheckStage extends ShownStage {
   readonly ownKubelet: string
   /** Undefined for a node that is not probed. */
   stateOf(node: NodeName): TargetState | undefined
-  /** A program on this node depends on these nodes: probe them too, for a while. Unknown names do no harm. */
-  setInterest(names: readonly string[]): void
+  /**
+   * A program on this node depends on these nodes: probe them too, for a while. Unknown names do no harm.
+   * @param isTrusted the program is root's or our own user's: its names do not make way for others'
+   */
+  setInterest(names: readonly string[], isTrusted: boolean): void
   /** Load what was last told of the own node: before anything is told. */
   recall(): Promise<void>
 }
@@ -127,9 +130,9 @@ class ZoneCheck implements CheckStage {
     return this.#checker.stateOf(node)
   }
 
-  setInterest(names: readonly string[]): void {
+  setInterest(names: readonly string[], isTrusted: boolean): void {
     const table = this.#seams.store.records.current?.table
-    if (this.#targets.ask(names) && table?.topology.kind === 'kring') this.#probe()
+    if (this.#targets.ask(names, isTrusted) && table?.topology.kind === 'kring') this.#probe()
   }
 
   async recall(): Promise<void> {

@@ -28,9 +28,9 @@ export class Targets {
     this.#backups = new BackupObservers()
   }
 
-  /** A program on this node depends on these. @returns whether there may be other targets now. */
-  ask(names: readonly string[]): boolean {
-    return this.#interest.ask(names)
+  /** A program on this node depends on these, which root or our own user runs, or another. @returns whether there may be other targets now. */
+  ask(names: readonly string[], isTrusted: boolean): boolean {
+    return this.#interest.ask(names, isTrusted)
   }
 
   /** Called after each vote and at `dueAt`. @returns whether there may be other targets now. */

@@ -229,16 +229,39 @@ t.test('backup observers begin when fewer than three observers count, and not at
 t.test('interest lasts while it is asked again, for 32 nodes', async t => {
   const time = new FakeClock()
   const interest = new Interest(time)
-  t.ok(interest.ask(['b', 'a']))
-  t.notOk(interest.ask(['a']))
+  t.ok(interest.ask(['b', 'a'], true))
+  t.notOk(interest.ask(['a'], true))
   t.same(interest.names, ['a', 'b'])
   await time.advance(40_000)
-  interest.ask(['a'])
+  interest.ask(['a'], true)
   await time.advance(20_000)
   t.ok(interest.expire())
   t.notOk(interest.expire())
   t.same(interest.names, ['a'])
-  interest.ask(Array.from({ length: 40 }, (_, n) => `n${n}`))
+  interest.ask(
+    Array.from({ length: 40 }, (_, n) => `n${n}`),
+    true,
+  )
   t.equal(interest.names.length, MAX_INTEREST)
   t.notOk(interest.names.includes('a'), 'the newest question wins')
+})
+
+t.test('what root and the own user ask about does not make way for others', async t => {
+  const time = new FakeClock()
+  const interest = new Interest(time)
+  const names = (letter: string, count: number): string[] =>
+    Array.from({ length: count }, (_, n) => `${letter}${10 + n}`)
+  interest.ask(names('s', 32), false)
+  interest.ask(names('w', 20), true)
+  t.same(interest.names, [...names('s', 32).slice(20), ...names('w', 20)], 'others make way')
+  interest.ask(names('x', 32), false)
+  t.same(interest.names, [...names('w', 20), ...names('x', 32).slice(20)])
+  await time.advance(59_000)
+  interest.ask(names('w', 20), false)
+  await time.advance(1_000)
+  t.ok(interest.expire())
+  t.same(interest.names, [], 'a stranger prolongs nothing of theirs')
+  interest.ask(names('w', 32), true)
+  t.notOk(interest.ask(names('s', 32), false))
+  t.same(interest.names, names('w', 32))
 })
