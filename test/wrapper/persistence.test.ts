@@ -35,7 +35,7 @@ const makeBed = async (files = saved) => {
       const items = files[what]
       if (items === undefined) return undefined
       const pieces = [...listFile(what, { savedAt: 5, items })].map(piece => Buffer.from(piece))
-      return Buffer.concat(pieces)
+      return { size: pieces.reduce((sum, { length }) => sum + length, 0), pieces }
     },
     replace: name => Promise.resolve(void written.push(name)),
   }

@@ -66,7 +66,10 @@ export const memoryFolder = (): Folder & { readonly files: Map<string, Buffer> }
   const files = new Map<string, Buffer>()
   return {
     files,
-    read: name => Promise.resolve(files.get(name)),
+    read: name => {
+      const file = files.get(name)
+      return Promise.resolve(file && { size: file.length, pieces: [file] })
+    },
     replace: (name, pieces) => {
       files.set(name, Buffer.concat([...pieces].map(piece => Buffer.from(piece))))
       return Promise.resolve()

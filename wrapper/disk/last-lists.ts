@@ -2,7 +2,7 @@
 import type { Clock } from '../../core/clock.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Logger } from '../../core/log.js'
-import type { Folder } from './folder.js'
+import type { FileToRead, Folder } from './folder.js'
 import {
   contentOf,
   listFile,
@@ -63,6 +63,12 @@ const lastIn = (text: string): number => {
   return last > MAX_LAST ? 0 : last
 }
 
+const textOf = async (file: FileToRead | undefined): Promise<string> => {
+  let text = ''
+  for await (const piece of file?.pieces ?? []) text += Buffer.from(piece).toString('latin1')
+  return text.trim()
+}
+
 interface Kept {
   isChanged: boolean
   /** `Clock.now` before which it is not written again. */
@@ -94,9 +100,9 @@ class DiskLists implements LastLists {
   async load(resource: string): Promise<SavedList | undefined> {
     const { folder, log } = this.#seams
     try {
-      const bytes = await folder.read(`${resource}.list`, this.#options.maxBytes)
-      if (bytes === undefined) return undefined
-      const read = readListFile(resource, bytes)
+      const file = await folder.read(`${resource}.list`, this.#options.maxBytes)
+      if (file === undefined) return undefined
+      const read = await readListFile(resource, file)
       if (!read.ok) {
         log.warn('the last list on disk is not used', { resource, error: read.trouble })
         return undefined
@@ -118,8 +124,7 @@ class DiskLists implements LastLists {
     const { folder } = this.#seams
     let last = 0
     try {
-      const text = (await folder.read(VERSION_FILE, 64))?.toString('latin1').trim() ?? ''
-      last = lastIn(text)
+      last = lastIn(await textOf(await folder.read(VERSION_FILE, 64)))
       await folder.replace(VERSION_FILE, [Buffer.from(`${newestOf(last) + LIFE}\n`)])
     } catch (error) {
       this.#fail('the served version cannot be kept on disk', VERSION_FILE, error)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash, type Hash } from 'node:crypto'
+import type { FileToRead } from './folder.js'
 
 /** An object on disk: the apiserver's own bytes. */
 export interface SavedItem {
@@ -80,46 +81,111 @@ export function* listFile(what: string, { savedAt, items }: SavedList): Generato
 
 const refuse = (trouble: string): ReadList => ({ ok: false, trouble })
 
-/** Items of a body with a valid digest; undefined when they do not fill it exactly. */
-const readItems = (body: Buffer, count: number): readonly SavedItem[] | undefined => {
-  const items: SavedItem[] = []
-  let at = 0
-  const next = (): Buffer | undefined => {
-    if (at + 4 > body.length) return undefined
-    const end = at + 4 + body.readUInt32BE(at)
-    if (end > body.length) return undefined
-    const part = body.subarray(at + 4, end)
-    at = end
-    return part
+/** No header line is longer. */
+const MAX_HEADER = 200
+/** More than the apiserver stores in one object. */
+const MAX_PART = 16 << 20
+
+/** Reads a file of `listFile` piece by piece, so that no more than its items is in memory. */
+class ListReader {
+  readonly #size: number
+  readonly #hash = sha256()
+  readonly #items: SavedItem[] = []
+  #head = Buffer.alloc(0)
+  #digest = Buffer.alloc(0)
+  /** Of the body, what is not read yet; undefined when it cannot be read any further. */
+  #rest: Buffer | undefined = Buffer.alloc(0)
+  #isInItems = false
+  #taken = 0
+
+  /** @param size of the whole file */
+  constructor(size: number) {
+    this.#size = size
   }
-  while (items.length < count) {
-    const [key, version, raw] = [next(), next(), next()]
-    if (key === undefined || version === undefined || raw === undefined) return undefined
-    // A copy: otherwise one object that stays would keep the whole file in memory.
-    items.push({ key: key.toString(), version: version.toString(), raw: new Uint8Array(raw) })
+
+  /** @param piece may be reused afterwards */
+  take(piece: Uint8Array): void {
+    const body = piece.subarray(0, Math.max(0, this.#size - DIGEST_BYTES - this.#taken))
+    this.#head = Buffer.concat([this.#head, piece.subarray(0, MAX_HEADER - this.#head.length)])
+    this.#hash.update(body)
+    this.#digest = Buffer.concat([this.#digest, piece.subarray(body.length)])
+    this.#taken += piece.length
+    if (this.#rest !== undefined) this.#read(Buffer.concat([this.#rest, body]))
   }
-  return at === body.length ? items : undefined
+
+  end(what: string): ReadList {
+    const end = this.#head.indexOf('\n')
+    const line = this.#head.toString('latin1', 0, Math.max(0, end))
+    const [, format, name, savedAt, count] =
+      /^edge-health list (\d{1,6}) ([a-z]+) (\d{1,16}) (\d{1,9}|absent)$/.exec(line) ?? []
+    if (!line.startsWith(`${MAGIC} `)) return refuse('it is not a list of ours')
+    if (Number(line.slice(MAGIC.length).split(' ')[1]) > FORMAT)
+      return refuse('a newer version wrote it')
+    if (format === undefined || this.#taken < end + 1 + DIGEST_BYTES)
+      return refuse('it is cut off or its first line is damaged')
+    if (name !== what) return refuse(`it holds ${name!}`)
+    if (!this.#hash.digest().equals(this.#digest)) return refuse('its checksum is wrong')
+    const items = this.#itemsOf(count!)
+    if (items === undefined) return refuse('its items do not fill it')
+    return { ok: true, list: { savedAt: Number(savedAt), items } }
+  }
+
+  /** Undefined when there are not so many, or something is behind them. */
+  #itemsOf(count: string): SavedItems | undefined {
+    if (this.#rest?.length !== 0) return undefined
+    if (count === 'absent') return this.#items.length === 0 ? 'absent' : undefined
+    return this.#items.length === Number(count) ? this.#items : undefined
+  }
+
+  #read(body: Buffer): void {
+    let at = 0
+    if (!this.#isInItems) {
+      at = body.indexOf('\n') + 1
+      this.#isInItems = at > 0
+    }
+    let parts = this.#isInItems ? partsAt(body, at) : undefined
+    for (; parts !== undefined && parts !== 'never'; parts = partsAt(body, at)) {
+      const { key, version, raw, end } = parts
+      // A copy: otherwise one object that stays would keep the whole piece in memory.
+      this.#items.push({
+        key: key.toString(),
+        version: version.toString(),
+        raw: new Uint8Array(raw),
+      })
+      at = end
+    }
+    const isBroken = parts === 'never' || (!this.#isInItems && body.length > MAX_HEADER)
+    this.#rest = isBroken ? undefined : Buffer.from(body.subarray(at))
+  }
 }
 
-/** Read a file of `listFile`. Never throws: a broken file is a missing list. */
-export const readListFile = (what: string, bytes: Buffer): ReadList => {
-  const end = bytes.indexOf('\n')
-  const line = bytes.toString('latin1', 0, Math.max(0, Math.min(end, 200)))
-  const [, format, name, savedAt, count] =
-    /^edge-health list (\d{1,6}) ([a-z]+) (\d{1,16}) (\d{1,9}|absent)$/.exec(line) ?? []
-  if (!line.startsWith(`${MAGIC} `)) return refuse('it is not a list of ours')
-  if (Number(line.slice(MAGIC.length).split(' ')[1]) > FORMAT)
-    return refuse('a newer version wrote it')
-  if (format === undefined || bytes.length < end + 1 + DIGEST_BYTES)
-    return refuse('it is cut off or its first line is damaged')
-  if (name !== what) return refuse(`it holds ${name!}`)
-  const body = bytes.subarray(0, -DIGEST_BYTES)
-  if (!sha256().update(body).digest().equals(bytes.subarray(-DIGEST_BYTES)))
-    return refuse('its checksum is wrong')
-  const isAbsent = count === 'absent'
-  const items = readItems(body.subarray(end + 1), isAbsent ? 0 : Number(count))
-  if (items === undefined) return refuse('its items do not fill it')
-  return { ok: true, list: { savedAt: Number(savedAt), items: isAbsent ? 'absent' : items } }
+type Parts = Readonly<Record<'key' | 'version' | 'raw', Buffer>> & { readonly end: number }
+
+/** The item there; undefined when its end is still to come, `never` when no item is so long. */
+const partsAt = (body: Buffer, start: number): Parts | 'never' | undefined => {
+  const parts: Buffer[] = []
+  let at = start
+  while (parts.length < 3) {
+    if (at + 4 > body.length) return undefined
+    const length = body.readUInt32BE(at)
+    if (length > MAX_PART) return 'never'
+    const end = at + 4 + length
+    if (end > body.length) return undefined
+    parts.push(body.subarray(at + 4, end))
+    at = end
+  }
+  const [key, version, raw] = parts as [Buffer, Buffer, Buffer]
+  return { key, version, raw, end: at }
+}
+
+/** Read a file of `listFile`: a broken one is a missing list. Rejects only as its pieces do. */
+export const readListFile = async (
+  what: string,
+  { size, pieces }: FileToRead,
+): Promise<ReadList> => {
+  const reader = new ListReader(size)
+  for await (const piece of pieces) reader.take(piece)
+  return reader.end(what)
 }
 
 /** A digest of the items, independent of their order. */

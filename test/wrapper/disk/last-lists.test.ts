@@ -30,7 +30,17 @@ const fileOf = (what: string, items: SavedItems, savedAt = 5): Buffer => {
   return Buffer.concat(pieces)
 }
 
-t.test('any list that was written can be read again', t => {
+/** Read it in pieces of this size, which share a buffer. */
+const readIn = (pieceBytes: number, what: string, bytes: Buffer) => {
+  const pieces = function* (): Generator<Uint8Array> {
+    const buffer = Buffer.alloc(pieceBytes)
+    for (let at = 0; at < bytes.length; at += pieceBytes)
+      yield buffer.subarray(0, bytes.copy(buffer, 0, at, at + pieceBytes))
+  }
+  return readListFile(what, { size: bytes.length, pieces: pieces() })
+}
+
+t.test('any list that was written can be read again', async t => {
   const anyItem = fc.record(
     {
       key: fc.string({ maxLength: 40 }),
@@ -40,21 +50,25 @@ t.test('any list that was written can be read again', t => {
     { noNullPrototype: true },
   )
   const anyList = fc.array(anyItem, { maxLength: 30 })
-  fc.assert(
-    fc.property(fc.oneof(anyList, fc.constant('absent' as const)), fc.nat(), (items, savedAt) => {
-      const read = readListFile('nodes', fileOf('nodes', items, savedAt))
-      t.ok(read.ok)
-      if (read.ok) t.strictSame(read.list, { savedAt, items })
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(anyList, fc.constant('absent' as const)),
+      fc.nat(),
+      fc.integer({ min: 1, max: 500 }),
+      async (items, savedAt, pieceBytes) => {
+        const read = await readIn(pieceBytes, 'nodes', fileOf('nodes', items, savedAt))
+        t.ok(read.ok)
+        if (read.ok) t.strictSame(read.list, { savedAt, items })
+      },
+    ),
     { numRuns: 60 },
   )
   const large = [item('a', '1', 700_000), item('b', '2', 1), item('c', '3', 262_144)]
-  const read = readListFile('nodes', fileOf('nodes', large))
+  const read = await readIn(100_000, 'nodes', fileOf('nodes', large))
   t.ok(read.ok)
   if (!read.ok || read.list.items === 'absent') return
   for (const [i, { key, raw }] of read.list.items.entries())
     t.ok(key === large[i]!.key && Buffer.compare(raw, large[i]!.raw) === 0, 'pieces of any size')
-  t.end()
 })
 
 /** The same file with something behind its items, and a digest that is right. */
@@ -63,17 +77,17 @@ const withBody = (file: Buffer, more: string): Buffer => {
   return Buffer.concat([body, createHash('sha256').update(body).digest()])
 }
 
-t.test('a damaged file is never used, and never throws', t => {
+t.test('a damaged file is never used, and never throws', async t => {
   const good = fileOf('nodes', [item('a'), item('b', '7', 90)])
   const random = seededRandom(3)
   for (let i = 0; i < 500; i++) {
     const bytes = Buffer.from(good)
     const at = random.below(bytes.length)
     bytes[at] = bytes[at]! ^ (1 << random.below(8))
-    t.equal(readListFile('nodes', bytes).ok, false, `bit flipped in byte ${at}`)
+    t.equal((await readIn(40, 'nodes', bytes)).ok, false, `bit flipped in byte ${at}`)
   }
   for (let end = 0; end < good.length; end++)
-    t.equal(readListFile('nodes', good.subarray(0, end)).ok, false, `cut at ${end}`)
+    t.equal((await readIn(40, 'nodes', good.subarray(0, end))).ok, false, `cut at ${end}`)
   const rows: [bytes: Buffer, trouble: RegExp][] = [
     [Buffer.alloc(0), /not a list of ours/],
     [Buffer.from('{"nodes":[]}\n'), /not a list of ours/],
@@ -82,8 +96,36 @@ t.test('a damaged file is never used, and never throws', t => {
     [Buffer.concat([good, Buffer.from('x')]), /checksum/],
     [withBody(fileOf('nodes', 'absent'), 'x'), /do not fill it/],
   ]
-  for (const [bytes, trouble] of rows) t.match(readListFile('nodes', bytes), { ok: false, trouble })
-  t.end()
+  for (const [bytes, trouble] of rows)
+    for (const pieceBytes of [1, 40, 1_000])
+      t.match(await readIn(pieceBytes, 'nodes', bytes), { ok: false, trouble })
+  const grown = { size: good.length, pieces: [good, Buffer.from('more')] }
+  t.match(await readListFile('nodes', grown), { ok: false, trouble: /checksum/ })
+  const shrunk = { size: good.length + 9, pieces: [good] }
+  t.match(await readListFile('nodes', shrunk), { ok: false, trouble: /checksum/ })
+})
+
+t.test('a large file is read a piece at a time, and only once it is wanted', async t => {
+  const path = join(t.testdir(), 'lists')
+  const folder = openFolder(path)
+  t.equal(await folder.read('nodes.list', 9), undefined)
+  const items = Array.from({ length: 1_000 }, (_, at) => item(`n${at}`, '1', 2_000))
+  await folder.replace('nodes.list', listFile('nodes', { savedAt: 5, items }))
+  await t.rejects(folder.read('nodes.list', 2_000_000), RangeError)
+  const file = (await folder.read('nodes.list', 3_000_000))!
+  const memory = new Set<ArrayBufferLike>()
+  const pieces = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const piece of file.pieces) {
+      memory.add(piece.buffer)
+      t.ok(piece.length <= 256 << 10)
+      yield piece
+    }
+  }
+  t.match(await readListFile('nodes', { size: file.size, pieces: pieces() }), {
+    ok: true,
+    list: { items },
+  })
+  t.equal(memory.size, 1, 'all in the same memory')
 })
 
 interface Bed {
