@@ -52,10 +52,7 @@ export class RareLog {
   }
 
   #forgetOldest(): void {
-    for (const what of this.#logged.keys()) {
-      this.#logged.delete(what)
-      return
-    }
+    this.#logged.delete(this.#logged.keys().next().value!)
   }
 }
 

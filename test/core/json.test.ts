@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { freeze, isMap, sameJson, setKey, type JsonMap } from '../../core/json.js'
+import { freeze, isMap, jsonBytes, sameJson, setKey, type JsonMap } from '../../core/json.js'
 
 t.test('a map is {…} and nothing else', t => {
   const rows: [value: unknown, want: boolean][] = [
@@ -19,6 +19,16 @@ t.test('equal is equal whatever the order of the keys, and lists keep theirs', t
   t.ok(sameJson({ a: 1, b: [{ c: null }] }, { b: [{ c: null }], a: 1 }))
   t.notOk(sameJson([1, 2], [2, 1]))
   t.notOk(sameJson({ a: 1 }, { a: '1' }))
+  t.end()
+})
+
+t.test('the size of a value is that of its JSON in bytes', t => {
+  const rows: [value: unknown, want: number][] = [
+    [undefined, 0],
+    [null, 4],
+    [{ a: [1, 'é'] }, 14],
+  ]
+  for (const [value, want] of rows) t.equal(jsonBytes(value), want)
   t.end()
 })
 
