@@ -51,12 +51,14 @@ export class RememberedWord {
     try {
       if (text !== undefined) word = this.#parse(text, otherwise)
     } catch (error) {
-      log.warn('what was told of this node is not remembered', { error: reasonOf(error) })
+      log.warn('the last reported state of this node cannot be read from disk', {
+        error: reasonOf(error),
+      })
     }
     const gist = gistOf(word)
     this.#gist = gist
     if (gist !== gistOf(otherwise))
-      log.info('told of this node until more is known', { word: gist })
+      log.info('until it is checked, this node is reported as before the restart', { state: gist })
     return word
   }
 

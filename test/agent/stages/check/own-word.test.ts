@@ -47,7 +47,7 @@ t.test('what was told last is remembered, since when too', async t => {
   const again = start(files, { now: 7_000, wall: 1_020_000 })
   const word = await again.word.recall(nothing)
   t.match(word, { kubelet: 'bad', cloudLink: { state: 'cut', since: 7_000 - 30_000 } })
-  t.match(again.log.lines, [{ level: 'info', fields: { word: 'cut, kubelet bad' } }])
+  t.match(again.log.lines, [{ level: 'info', fields: { state: 'cut, kubelet bad' } }])
   again.word.keep(word)
   t.equal(again.writes(), 0, 'it is on disk already')
   again.word.keep({ ...word, kubelet: 'well' })
@@ -85,7 +85,9 @@ t.test('what is broken is not used, and replaced by the next change', async t =>
     const files = new Map<StateName, string>([['own-node.json', text]])
     const { word, log } = start(files, { now: 0, wall: 0 })
     t.strictSame(await word.recall(nothing), nothing, text)
-    t.match(log.lines, [{ level: 'warn', message: 'what was told of this node is not remembered' }])
+    t.match(log.lines, [
+      { level: 'warn', message: 'the last reported state of this node cannot be read from disk' },
+    ])
     word.keep({ ...up, kubelet: 'well' })
     t.match(files.get('own-node.json'), /"well"/)
   }
