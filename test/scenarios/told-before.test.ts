@@ -2,6 +2,7 @@
 // An agent that begins anew does not know yet how its own node is: what it told before stands until then.
 import t from 'tap'
 import { scenario } from '../../testkit/zone/scenario.js'
+import type { Machine } from '../../testkit/zone/machine.js'
 import type { World } from '../../testkit/zone/world.js'
 
 const size = 4
@@ -163,4 +164,58 @@ t.test('a cut node that begins anew holds up no mark as the writer that it is no
       const ms = await world.until(() => world.condemned().includes(`n${victim}`), 60_000)
       t.ok(ms !== undefined && ms <= 13_500, `n${victim} is marked after another ${ms} ms`)
     })
+})
+
+t.test('a kubelet that was bad long ago condemns nobody at the next start', async t => {
+  const rows: readonly (readonly [what: string, set: (machine: Machine) => void])[] = [
+    ['its health port is closed for good', machine => void (machine.kubelet = 'portless')],
+    ['its agent has no descriptor', machine => void (machine.isUnable = true)],
+  ]
+  for (const profile of ['default', 'fast'] as const)
+    for (const [what, set] of rows)
+      await scenario(t, { what, size, profile, seed: 4 }, async world => {
+        await world.settled(15_000)
+        world.machine(1).kubelet = 'sick'
+        t.ok(await world.until(() => world.condemned().includes('n1'), 90_000), 'it is marked')
+        world.killAgent(1)
+        world.machine(1).kubelet = 'well'
+        const isCleared = (): boolean => !world.condemned().includes('n1')
+        t.ok(await world.until(isCleared, 300_000), 'the others saw it well again')
+        await world.run(60_000)
+        set(world.machine(1))
+        const at = world.clock.now()
+        world.boot(1)
+        await world.run(5 * CHECKED_MS[profile])
+        t.strictSame(world.writesSince(at), [], `${profile}, ${what}: nothing is written`)
+      })
+})
+
+t.test('restarts do not keep a cut node with a sick kubelet vouched for', async t => {
+  const rows = [
+    ['default', [1_500, 7_000, 9_000]],
+    ['fast', [700, 1_500]],
+  ] as const
+  for (const [profile, everyMs] of rows)
+    for (const ms of everyMs)
+      await scenario(t, { what: `each ${ms} ms`, size, profile, seed: 4 }, async world => {
+        await world.settled(15_000)
+        cutSilently(world)
+        const isVouched = troubles[0]!.isMarked
+        t.ok(await world.until(() => isVouched(world), 90_000), 'it is vouched for')
+        world.machine(1).kubelet = 'sick'
+        const restart = async (forMs: number): Promise<void> => {
+          for (let left = forMs; left > 0; left -= ms) {
+            world.killAgent(1)
+            world.boot(1)
+            await world.run(ms)
+          }
+        }
+        await restart(2 * CHECKED_MS[profile])
+        const at = world.clock.now()
+        await restart(2 * CHECKED_MS[profile])
+        const renewals = world.cluster.writes.filter(
+          ({ kind, node, at: writtenAt }) => kind === 'lease' && node === 'n1' && writtenAt >= at,
+        )
+        t.strictSame(renewals, [], `${profile}: after a while nobody renews its Lease`)
+      })
 })

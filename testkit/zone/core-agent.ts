@@ -9,6 +9,7 @@ import { makeExchangeStage, type ExchangeStage } from '../../agent/stages/exchan
 import { makeVoteStage, type VoteStage } from '../../agent/stages/vote/stage.js'
 import { desiredMarksFor } from '../../agent/stages/write/desired-marks.js'
 import { makeResultStore, type ResultStore } from '../../agent/store.js'
+import type { StateName } from '../../agent/state-folder.js'
 import { TurnLoop } from '../../agent/turn-loop.js'
 import { sleep } from '../../core/clock.js'
 import { parseNodeName } from '../../core/ids.js'
@@ -58,7 +59,11 @@ const kube = {
   ...{ ping: nowhere, getLease: nowhere, tryRenewal: nowhere },
   ...{ renewAgentLease: nowhere, server: nowhere, reconnect: () => undefined },
 }
-const folder = { read: () => Promise.resolve(undefined), write: () => Promise.resolve() }
+const folder = {
+  read: () => Promise.resolve(undefined),
+  write: () => Promise.resolve(),
+  troubles: new Map<StateName, string>(),
+}
 /** Nobody is suspended here. */
 const suspension = { look: () => undefined, reportedBy: () => undefined }
 

@@ -15,13 +15,15 @@ export interface SelfReporterSeams {
   readonly log: Logger
   readonly loopLag?: LoopLag | undefined
   readonly onChange: (state: SelfReport) => void
+  /** Called once, before `onChange`: from now on the state is not what was known before. */
+  readonly onSeen?: () => void
   /** What was known before a restart or a suspension. @default nothing */
   readonly before?: { readonly state: SelfReport; readonly hasAnswered: boolean } | undefined
 }
 
 /** Asks the own kubelet how it is; the answer travels with the own record, so no token leaves the node. */
 export interface SelfReporter {
-  /** As before until the kubelet answered, or was silent often enough. */
+  /** As before until the kubelet answered, or was silent often enough. What a restart remembers as bad: until it was asked once. */
   readonly state: SelfReport
   /** Why the last probe failed, as text; empty while the kubelet is well. */
   readonly reason: string
@@ -32,6 +34,13 @@ export interface SelfReporter {
 }
 
 const LONGEST_ASK_MS = 3_000
+/** What one question came to. */
+interface Asked {
+  readonly result: ProbeResult
+  /** The kubelet, or whoever has its port, has answered it. */
+  readonly isAnswered: boolean
+}
+
 /** Silence does not count against the kubelet when this process was held up for more than this share of the time. */
 const HELD_UP_SHARE = 0.5
 const HELD_UP = 'this process was held up'
@@ -93,12 +102,12 @@ class KubeletReporter implements SelfReporter {
     let startedAt: number
     do {
       startedAt = clock.now()
-      const result = await this.#ask()
-      if (!signal.aborted) this.#take(result)
+      const asked = await this.#ask()
+      if (!signal.aborted) this.#take(asked)
     } while (await sleep(clock, Math.max(0, startedAt + period - clock.now()), signal))
   }
 
-  async #ask(): Promise<ProbeResult> {
+  async #ask(): Promise<Asked> {
     const { http, clock, loopLag } = this.#seams
     const ms = Math.min(this.#options.selfReportPeriodMs, LONGEST_ASK_MS)
     const lag = loopLag?.look()
@@ -111,10 +120,12 @@ class KubeletReporter implements SelfReporter {
             reuse: true,
             signal,
           })
-          return resultOfStatus(status)
+          return { result: resultOfStatus(status), isAnswered: true }
         } catch (error) {
           const isHeldUp = (lag?.lostMs ?? 0) > HELD_UP_SHARE * (clock.now() - startedAt)
-          return signal.aborted && isHeldUp ? unknown(HELD_UP) : resultOfError(error, signal)
+          const result =
+            signal.aborted && isHeldUp ? unknown(HELD_UP) : resultOfError(error, signal)
+          return { result, isAnswered: false }
         }
       })
     } finally {
@@ -122,7 +133,7 @@ class KubeletReporter implements SelfReporter {
     }
   }
 
-  #take(found: ProbeResult): void {
+  #take({ result: found, isAnswered }: Asked): void {
     const result = this.#credited(found)
     const limit = this.#options.selfReportFailures
     this.#reason = result.kind === 'success' ? '' : result.reason
@@ -149,6 +160,13 @@ class KubeletReporter implements SelfReporter {
         }
         break
     }
+    this.#reviewRemembered(isAnswered && result.kind === 'failure')
+  }
+
+  /** A kubelet that was bad before a restart may have been repaired long ago: only its own answer says that it still is. */
+  #reviewRemembered(saysBad: boolean): void {
+    if (this.#isSeen || this.#wasWell || this.#state !== 'bad') return
+    this.#move(saysBad ? 'bad' : 'unknown')
   }
 
   /**
@@ -167,6 +185,7 @@ class KubeletReporter implements SelfReporter {
   }
 
   #move(state: SelfReport): void {
+    if (!this.#isSeen) this.#seams.onSeen?.()
     this.#isSeen = true
     if (state === this.#state) return
     this.#state = state

@@ -40,7 +40,7 @@ interface CheckSeams {
   readonly apiBackoff: ApiBackoff
   readonly probes: ProbeSeams
   /** Keeps what was last told of the own node. */
-  readonly folder: Pick<StateFolder, 'read' | 'write'>
+  readonly folder: Pick<StateFolder, 'read' | 'write' | 'troubles'>
   readonly loopLag?: LoopLag | undefined
 }
 
@@ -102,6 +102,10 @@ class ZoneCheck implements CheckStage {
         this.#publish({ cloudLink })
       },
       onKubelet: kubelet => this.#publish({ kubelet }),
+      onKubeletSeen: () => {
+        this.#word.seen()
+        this.#word.keep(store.ownNode.current)
+      },
     })
     store.records.subscribe(records => this.#takeRecords(records))
     store.evidence.subscribe(news => this.#takeEvidence(news))
@@ -147,8 +151,9 @@ class ZoneCheck implements CheckStage {
   resumed(): void {
     this.#checker.restart()
     this.#publish({ isWarming: true })
-    const { current } = this.#seams.store.ownNode
-    if (this.#ownNode.isStarted) this.#publish({ cloudLink: this.#ownNode.start(current) })
+    if (!this.#ownNode.isStarted) return
+    const before = this.#word.beginAgain(this.#seams.store.ownNode.current)
+    this.#publish({ ...before, cloudLink: this.#ownNode.start(before) })
   }
 
   async stop(): Promise<void> {

@@ -14,14 +14,19 @@ const up: OwnWord = { ...nothing, cloudLink: { state: 'up', since: 0, trouble: u
 const cutAt = (since: number): OwnWord['cloudLink'] => ({ state: 'cut', since, trouble: 'no way' })
 
 /** An agent that is started when both clocks show this. */
-const start = (files: Map<StateName, string>, at: { now: number; wall: number }) => {
+const start = (
+  files: Map<StateName, string>,
+  at: { now: number; wall: number },
+  troubles?: ReadonlyMap<StateName, string>,
+) => {
   const clock = new FakeClock(at.now, at.wall)
   const log = recordingLog()
   let writes = 0
-  const folder = memoryFolder(files)
+  const folder = memoryFolder(files, troubles)
   const word = new RememberedWord({
     ...{ clock, log },
     folder: {
+      troubles: folder.troubles,
       read: name => folder.read(name),
       write: (name, text) => {
         writes++
@@ -48,11 +53,12 @@ t.test('what was told last is remembered, since when too', async t => {
   const word = await again.word.recall(nothing)
   t.match(word, { kubelet: 'bad', cloudLink: { state: 'cut', since: 7_000 - 30_000 } })
   t.match(again.log.lines, [{ level: 'info', fields: { state: 'cut, kubelet bad' } }])
+  t.equal(again.writes(), 1, 'that it was told again')
   again.word.keep(word)
-  t.equal(again.writes(), 0, 'it is on disk already')
+  t.equal(again.writes(), 1, 'it is on disk already')
   again.word.keep({ ...word, kubelet: 'well' })
   again.word.keep({ ...up, kubelet: 'well' })
-  t.equal(again.writes(), 2)
+  t.equal(again.writes(), 3)
   const third = start(files, { now: 0, wall: 1_030_000 })
   t.strictSame(await third.word.recall(nothing), { ...nothing, kubelet: 'well' })
 })
@@ -62,7 +68,9 @@ t.test('no cut began in the future, or before 1970', async t => {
   const first = start(files, { now: 90_000, wall: 5_000 })
   await first.word.recall(nothing)
   first.word.keep({ cloudLink: cutAt(1_000), kubelet: 'well' })
-  t.strictSame(JSON.parse(files.get('own-node.json')!), { version: 1, cutAt: 0, kubelet: 'well' })
+  t.strictSame(JSON.parse(files.get('own-node.json')!), {
+    ...{ version: 1, cutAt: 0, kubelet: 'well', starts: 0 },
+  })
   files.set('own-node.json', '{"version":1,"cutAt":9000000,"kubelet":"well"}')
   const { cloudLink } = await start(files, { now: 500, wall: 1_000 }).word.recall(nothing)
   t.match(cloudLink, { state: 'cut', since: 500 })
@@ -80,6 +88,8 @@ t.test('what is broken is not used, and replaced by the next change', async t =>
     '{"version":1,"cutAt":1e300,"kubelet":"bad"}',
     '{"version":1,"cutAt":null,"kubelet":"ill"}',
     '{"version":1,"cutAt":null,"kubelet":"bad","more":1}',
+    '{"version":1,"cutAt":null,"kubelet":"bad","starts":-1}',
+    '{"version":1,"cutAt":null,"kubelet":"bad","starts":0.5}',
   ]
   for (const text of rows) {
     const files = new Map<StateName, string>([['own-node.json', text]])
@@ -90,5 +100,66 @@ t.test('what is broken is not used, and replaced by the next change', async t =>
     ])
     word.keep({ ...up, kubelet: 'well' })
     t.match(files.get('own-node.json'), /"well"/)
+  }
+})
+
+const told: OwnWord = { cloudLink: cutAt(0), kubelet: 'well' }
+const at = { now: 0, wall: 1_000 }
+
+t.test('the kubelet is forgotten after two starts that did not see it, the cut is not', async t => {
+  const files = new Map<StateName, string>()
+  const first = start(files, at)
+  await first.word.recall(nothing)
+  first.word.keep(told)
+  const kubelets: string[] = []
+  for (let again = 0; again < 4; again++) {
+    const word = await start(files, at).word.recall(nothing)
+    kubelets.push(word.kubelet)
+    t.equal(word.cloudLink.state, 'cut')
+  }
+  t.strictSame(kubelets, ['well', 'well', 'unknown', 'unknown'])
+})
+
+t.test('a start that saw it is not counted, nor those before', async t => {
+  const files = new Map<StateName, string>([
+    ['own-node.json', '{"version":1,"cutAt":null,"kubelet":"well","starts":1}'],
+  ])
+  const { word } = start(files, at)
+  const told = await word.recall(nothing)
+  t.equal(told.kubelet, 'well')
+  word.seen()
+  word.keep(told)
+  for (const kubelet of ['well', 'well', 'unknown'])
+    t.equal((await start(files, at).word.recall(nothing)).kubelet, kubelet)
+})
+
+t.test('suspensions count as starts do', async t => {
+  const files = new Map<StateName, string>()
+  const { word } = start(files, at)
+  await word.recall(nothing)
+  word.keep(told)
+  t.strictSame(
+    [told, told, told].map(was => word.beginAgain(was).kubelet),
+    ['well', 'well', 'unknown'],
+  )
+  t.strictSame(word.beginAgain(nothing), nothing, 'there is nothing to forget')
+  word.seen()
+  t.strictSame(word.beginAgain(told), told)
+  word.keep(told)
+  const again = start(files, at).word
+  t.equal((await again.recall(nothing)).kubelet, 'well')
+  t.equal(again.beginAgain(told).kubelet, 'unknown', 'over a restart, too')
+})
+
+t.test('a disk that does not count has nothing told of the kubelet', async t => {
+  for (const kubelet of ['well', 'bad'] as const) {
+    const text = JSON.stringify({ version: 1, cutAt: 500, kubelet })
+    const files = new Map<StateName, string>([['own-node.json', text]])
+    const full = new Map<StateName, string>([['own-node.json', 'the disk takes no more']])
+    const { word, writes } = start(files, at, full)
+    const told = await word.recall(nothing)
+    t.match(told, { kubelet: 'unknown', cloudLink: { state: 'cut' } })
+    word.keep(told)
+    t.equal(writes(), 2, 'it is tried to put it right')
   }
 })

@@ -22,6 +22,8 @@ const world = (first: Scene, lag = { lostMs: 0 }, before?: SelfReporterSeams['be
   const clock = new FakeClock(0)
   const asked: (HttpRequest & { at: number })[] = []
   const changes: string[] = []
+  /** The changes, and when a state was seen. */
+  const sight: string[] = []
   const log = recordingLog()
   let scene = first
   let looks = 0
@@ -44,7 +46,11 @@ const world = (first: Scene, lag = { lostMs: 0 }, before?: SelfReporterSeams['be
     log,
     loopLag,
     before,
-    onChange: state => changes.push(state),
+    onChange: state => {
+      changes.push(state)
+      sight.push(state)
+    },
+    onSeen: () => sight.push('seen'),
     http: {
       close: () => undefined,
       get: request => {
@@ -62,7 +68,7 @@ const world = (first: Scene, lag = { lostMs: 0 }, before?: SelfReporterSeams['be
     scene = next
     await clock.advance(rounds * 5_000)
   }
-  return { clock, asked, changes, log, reporter, run, lag, looks: () => looks }
+  return { clock, asked, changes, sight, log, reporter, run, lag, looks: () => looks }
 }
 
 t.test('well at once, and asked every period over a kept connection', async t => {
@@ -203,7 +209,9 @@ t.test(
   },
 )
 
-t.test('what was known before stands until there is a result, or too often none', async t => {
+const slow = 1_600
+
+t.test('what was well before stands until it is seen, bad until the first answer', async t => {
   const lag = (lostMs = 0) => ({ lostMs })
   const rows: [
     what: string,
@@ -216,10 +224,15 @@ t.test('what was known before stands until there is a result, or too often none'
     ['it is well as before', 'well', 200, 'well,well,well'],
     ['it is bad as before', 'bad', 500, 'bad,bad,bad'],
     ['it fails', 'well', 500, 'well,well,bad'],
-    ['it does not say', 'bad', 403, 'bad,bad,unknown'],
+    ['it does not say', 'well', 403, 'well,well,unknown'],
     ['it cannot be asked', 'well', 'EMFILE', 'well,well,unknown'],
     ['nobody listens, perhaps never did', 'well', 'ECONNREFUSED', 'well,well,unknown'],
-    ['this process is too slow', 'bad', 'silence', 'bad,bad,unknown', 1_600],
+    ['this process is too slow', 'well', 'silence', 'well,well,unknown', slow],
+    ['it was bad and does not say', 'bad', 403, 'unknown,unknown,unknown'],
+    ['it was bad and cannot be asked', 'bad', 'EMFILE', 'unknown,unknown,unknown'],
+    ['it was bad and nobody listens', 'bad', 'ECONNREFUSED', 'unknown,unknown,unknown'],
+    ['it was bad and is silent', 'bad', 'silence', 'unknown,unknown,bad'],
+    ['it was bad and we are slow', 'bad', 'silence', 'unknown,unknown,unknown', slow],
   ]
   for (const [what, state, scene, states, lostMs] of rows) {
     const w = world(scene, lag(lostMs), { state, hasAnswered: false })
@@ -231,6 +244,21 @@ t.test('what was known before stands until there is a result, or too often none'
       await w.clock.advance(5_000)
     }
     t.equal(seen.join(), states, what)
+    await w.reporter.stop()
+  }
+})
+
+t.test('it is said once, before any change, that a state has been seen', async t => {
+  for (const [scene, sight] of [
+    [200, ['seen']],
+    [500, ['seen', 'bad']],
+    ['ECONNREFUSED', ['seen', 'unknown']],
+  ] as const) {
+    const w = world(scene, { lostMs: 0 }, { state: 'well', hasAnswered: false })
+    await w.clock.advance(30_000)
+    t.strictSame(w.sight, sight, String(scene))
+    await w.run(200, 2)
+    t.equal(w.sight.filter(what => what === 'seen').length, 1)
     await w.reporter.stop()
   }
 })
