@@ -156,7 +156,11 @@ t.test('a key that the API takes is one that the model takes', t => {
       rule: string
     }[]
   )[0]!.rule
-  const pattern = new RegExp(/matches\('(.*)'\)/.exec(rule)![1]!)
+  const [, pattern, most] = /^self\.matches\('(.*)'\) && self\.indexOf\('\/'\) <= (\d+)$/.exec(
+    rule,
+  )!
+  const isTaken = (key: string): boolean =>
+    new RegExp(pattern!).test(key) && key.indexOf('/') <= Number(most)
   for (const key of [
     'site',
     'a/b',
@@ -167,10 +171,20 @@ t.test('a key that the API takes is one that the model takes', t => {
     'a'.repeat(64),
     '-a',
     'A/b',
+    'a..b/c',
+    'a.-b/c',
+    'a-.b/c',
+    '.a/b',
+    'a./b',
+    'a--b.c/d',
+    'a/b/c',
+    '/b',
+    'a/',
+    'a\n',
     `${'a'.repeat(253)}/b`,
     `${'a'.repeat(254)}/b`,
   ]) {
-    t.equal(pattern.test(key), isLabelKey(key), key.slice(0, 30))
+    t.equal(isTaken(key), isLabelKey(key), key.slice(0, 30))
     if (isLabelKey(key)) t.doesNotThrow(() => parseGrid(serviceGrid('web', { gridUniqKey: key })))
   }
   t.end()
