@@ -23,7 +23,7 @@ const MINUTE = 60_000
 const QUICK = ['--nodes', '5', '--seed', '1', '--cells']
 const CELLS = [
   ...['sigkill', 'cable-out', 'death-evicts', 'cut-vouched'],
-  ...['dies-vouched', 'zone-cut', 'partition', 'one-way-pair', 'cold-boot'],
+  ...['cut-restarts', 'dies-vouched', 'zone-cut', 'partition', 'one-way-pair', 'cold-boot'],
 ]
 
 /**

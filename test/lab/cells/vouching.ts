@@ -16,6 +16,7 @@ import {
   killNode,
   mendAll,
   nobody,
+  nothingWritten,
   one,
   reviveNode,
   seenDown,
@@ -33,6 +34,34 @@ const cutVouched = one(
     mendAll,
     clean(name, l),
     stays('its Pod was never touched', l.quietMs, e => isKept(e, name)),
+  ],
+  nobody,
+)
+
+/** As after a crash: the agent has said nothing, and its state folder is as it was. */
+const crashAgent = (name: string, awayMs: number): Step =>
+  fault(`the agent of ${name} gets SIGKILL, and starts again after ${awayMs} ms`, async lab => {
+    await lab.node(name).killAgent()
+    await lab.pause(awayMs)
+    lab.node(name).startAgent()
+  })
+
+const cutRestarts = one(
+  'cut-restarts',
+  'a node is vouched for while its agent crashes twice: its marks stay, and so do its Pods and endpoints',
+  (name, l) => [
+    cutCloud(name),
+    vouched(name, l),
+    crashAgent(name, 1_000),
+    crashAgent(name, 0),
+    stays(
+      'past the grace time it is vouched for and Ready, and its endpoint is ready',
+      l.graceMs + l.quietMs,
+      e => e.state(name).vouched && isKept(e, name),
+    ),
+    nothingWritten(l),
+    mendAll,
+    clean(name, l),
   ],
   nobody,
 )
@@ -88,6 +117,22 @@ const diesVouched = one(
 
 const sicken = (name: string): Step =>
   fault(`the kubelet of ${name} says 500`, lab => lab.node(name).setSick(true))
+
+const sickRestarts = one(
+  'sick-restarts',
+  'the kubelet of a node is sick while its agent crashes: its mark stays',
+  (name, l) => [
+    sicken(name),
+    seenDown(name, l),
+    condemned(name, l),
+    crashAgent(name, 1_000),
+    stays('it stays marked', l.seenMs + l.quietMs, e => e.state(name).marked),
+    nothingWritten(l),
+    fault(`the kubelet of ${name} is well`, lab => lab.node(name).setSick(false)),
+    allSeenUp(l),
+    clean(name, l),
+  ],
+)
 
 const sickVouched = one(
   'sick-vouched',
@@ -200,6 +245,6 @@ const defaultOff: Cell = {
 }
 
 export const VOUCHING: readonly Cell[] = [
-  ...[cutVouched, diesVouched, sickVouched, quorumGone, cutUnvouched],
+  ...[cutVouched, cutRestarts, diesVouched, sickVouched, sickRestarts, quorumGone, cutUnvouched],
   ...[defaultKept, defaultOff],
 ]
