@@ -53,6 +53,25 @@ t.test('a zone of one judges itself for its own node, and writes nothing', async
   })
 })
 
+t.test('a zone of one goes on after a suspension, and after its clock was set', async t => {
+  for (const how of ['suspended', 'set'] as const)
+    await scenario(t, { what: how, size: 1, seed: 3 }, async world => {
+      await world.settled()
+      if (how === 'set') world.machine(0).wall.offsetMs += 6_000
+      else {
+        world.freeze(0)
+        await world.run(20_000)
+        world.thaw(0)
+      }
+      await world.run(30_000)
+      const own = () => world.machine(0).agent?.views.status().nodes[0]
+      t.match(own(), { class: 'healthy', verdict: 'healthy' })
+      world.machine(0).kubelet = 'sick'
+      await world.run(60_000)
+      t.match(own(), { class: 'kubelet-sick' })
+    })
+})
+
 t.test('a zone of two abstains without a witness, and says so', async t => {
   await scenario(t, { what: 'none', size: 2, flags: ['--witness=none'] }, async world => {
     await world.settled()

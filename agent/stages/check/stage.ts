@@ -151,6 +151,7 @@ class ZoneCheck implements CheckStage {
   resumed(): void {
     this.#checker.restart()
     this.#publish({ isWarming: true })
+    this.#reviewWarming()
     if (!this.#ownNode.isStarted) return
     const before = this.#word.beginAgain(this.#seams.store.ownNode.current)
     this.#publish({ ...before, cloudLink: this.#ownNode.start(before) })
@@ -218,8 +219,8 @@ class ZoneCheck implements CheckStage {
   /** Warm after one round about everybody, void rounds included; a member that joins later changes nothing about that. */
   #reviewWarming(): void {
     const { records, ownNode } = this.#seams.store
-    if (!ownNode.current.isWarming) return
-    const { roster, topology } = records.current!.table
+    if (!ownNode.current.isWarming || records.current === undefined) return
+    const { roster, topology } = records.current.table
     const isWarming = topology.targetsOf(roster.self).some(index => {
       const state = this.#checker.stateOf(roster.members[index]!.name)
       return state === undefined || state.rounds + state.voidRounds === 0
