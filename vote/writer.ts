@@ -146,23 +146,21 @@ export const topWriter = (
 ): number | undefined => ranking.firstOf(id, member => mayWrite(judgement, evidence, member, index))
 
 /**
- * Who speaks for the zone as a whole: the first in the order of this id of those whose records count and are young, and who
- * reach the apiserver. Unlike a writer it need be neither healthy nor reached from here: members learn that at different moments,
- * and then several would speak.
+ * Who speaks for the zone as a whole: who did last, or else the first in the order of this id, of those whose records count and
+ * are young, and who reach the apiserver. Unlike a writer it need be neither healthy nor reached from here: members learn that at
+ * different moments, and then several would speak.
  */
 export const zoneSpeaker = (
   judgement: Judgement,
   evidence: Evidence,
   id: bigint,
-  at: Turns,
+  at: Turns & { readonly last?: number | undefined },
 ): number | undefined => {
   const { flags, producedAt, self } = evidence
   const oldest = at.now - silentAfterMs(judgement, evidence, at)
-  return at.ranking.firstOf(
-    id,
-    member =>
-      judgement.standing[member] === STANDING.counts &&
-      (flags[member]! & FLAG.cloudCut) === 0 &&
-      (member === self || producedAt[member]! >= oldest),
-  )
+  const maySpeak = (member: number): boolean =>
+    judgement.standing[member] === STANDING.counts &&
+    (flags[member]! & FLAG.cloudCut) === 0 &&
+    (member === self || producedAt[member]! >= oldest)
+  return at.last !== undefined && maySpeak(at.last) ? at.last : at.ranking.firstOf(id, maySpeak)
 }

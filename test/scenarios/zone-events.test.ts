@@ -14,7 +14,7 @@ t.test('the brake is one Event by one agent, and its end another', async t => {
   await scenario(t, { what: 'brake', size: 7, seed: 3, zone: 'a' }, async world => {
     await world.settled()
     for (const index of [0, 1, 2]) world.crash(index)
-    await world.run(20_000)
+    await world.run(40_000)
     const on = eventsOf(world, 'ZoneBrakeOn')
     t.equal(on.length, 1, on.map(({ by }) => by).join())
     t.match(on[0], {
@@ -28,7 +28,7 @@ t.test('the brake is one Event by one agent, and its end another', async t => {
     )
     t.strictSame(eventsOf(world, 'ZoneBrakeOff'), [])
     for (const index of [0, 1, 2]) world.repair(index)
-    await world.run(25_000)
+    await world.run(40_000)
     t.match(eventsOf(world, 'ZoneBrakeOff'), [
       { type: 'Normal', note: /^the brake of zone a lets go/ },
     ])
@@ -76,7 +76,64 @@ t.test('a brake that begins while nobody reaches the apiserver is an Event after
     await world.run(20_000)
     t.strictSame(eventsOf(world, 'ZoneBrakeOn'), [])
     world.healCloud(...world.indices)
-    await world.run(25_000)
+    await world.run(60_000)
+    t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1)
+  })
+})
+
+t.test('the brake is one Event, and its end one, whenever links are cut meanwhile', async t => {
+  const dead = [4, 5, 6]
+  // A switch fails: the uplink and three nodes at once. Long before its cut is noticed the brake is on.
+  const rows = [
+    ['fast', 0],
+    ['default', 0],
+    ['default', 10_000],
+    ['default', 60_000],
+  ] as const
+  for (const [profile, leadMs] of rows)
+    await scenario(
+      t,
+      { what: `${profile}, ${leadMs} ms`, size: 7, seed: 5, zone: 'a', profile },
+      async world => {
+        await world.settled(60_000)
+        world.cutCloud(...world.indices)
+        await world.run(leadMs)
+        for (const index of dead) world.crash(index)
+        await world.run(120_000)
+        world.healCloud(...world.indices)
+        await world.run(120_000)
+        t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1, 'it came on')
+        for (const index of dead) world.repair(index)
+        await world.run(120_000)
+        const off = eventsOf(world, 'ZoneBrakeOff')
+        t.equal(off.length, 1, `it went off: ${off.map(({ by }) => by).join()}`)
+        t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1)
+      },
+    )
+})
+
+t.test('the brake is one Event where the link of any one node is cut at the same time', async t => {
+  for (const index of [0, 1, 2, 3])
+    await scenario(t, { what: `n${index}`, size: 7, seed: 5, zone: 'a' }, async world => {
+      await world.settled(60_000)
+      world.cutCloud(index)
+      for (const dead of [4, 5, 6]) world.crash(dead)
+      await world.run(200_000)
+      const on = eventsOf(world, 'ZoneBrakeOn')
+      t.equal(on.length, 1, on.map(({ by }) => by).join())
+    })
+})
+
+t.test('a ConfigMap that is broken again and again leaves the brake its Event', async t => {
+  await scenario(t, { what: 'config', size: 7, seed: 3, zone: 'a' }, async world => {
+    await world.settled()
+    for (let version = 0; version < 30; version++) {
+      const data = { TaintZoneAdmission: `broken ${version}` }
+      world.cluster.put('configmap', 'edge-health-zone-config', { data })
+      await world.run(1_000)
+    }
+    for (const dead of [4, 5, 6]) world.crash(dead)
+    await world.run(60_000)
     t.equal(eventsOf(world, 'ZoneBrakeOn').length, 1)
   })
 })

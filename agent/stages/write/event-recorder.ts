@@ -22,7 +22,8 @@ interface EventRecorderSeams {
 
 /** Sends Events: what was written, and why. */
 export interface EventRecorder {
-  send(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<void>
+  /** Never rejects. @returns whether it was sent, or left out as one of too many about this node */
+  send(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<boolean>
   /** Vouching for the node ended; the Event follows with the write that takes its marks off. */
   vouchEnded(node: string, why: VouchEnd): void
   /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
@@ -68,7 +69,7 @@ export const makeEventRecorder = (
     log.info('Event', { member: name, reason: what, note: words })
     if (allowance.tokens < 1 || backoff.readyAt() > clock.now()) {
       allowance.leftOut++
-      return
+      return allowance.tokens < 1
     }
     allowance.tokens--
     const note = withLeftOut(words, allowance.leftOut)
@@ -80,9 +81,11 @@ export const makeEventRecorder = (
         signal,
       )
       record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
+      return true
     } catch (error) {
       if (!signal.aborted) backoff.failed(error)
       record({ node: name, kind: 'event', what, result: resultOf(error), trouble: reasonOf(error) })
+      return false
     }
   }
   return {

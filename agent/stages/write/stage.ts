@@ -9,7 +9,7 @@ import { membersOnly, type ResultStore } from '../../store.js'
 import type { TurnLoop } from '../../turn-loop.js'
 import type { ShownStage } from '../stage.js'
 import { configEvent } from './config-event.js'
-import { makeEventRecorder } from './event-recorder.js'
+import { makeEventRecorder, type EventRecorder } from './event-recorder.js'
 import type { WriteRecorder } from './node-writer.js'
 import { RequestBackoff } from './request-backoff.js'
 import { statusOf } from './stage-status.js'
@@ -66,12 +66,15 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
   const { signal } = stopping
   const backoff = new RequestBackoff(seams)
   const record = makeRecorder(seams)
-  const events = makeEventRecorder(options.nodeName, { ...seams, record, signal, backoff })
-  const zoneEvents = new ZoneEvents(options, { ...seams, events })
+  // Two of them, so that a ConfigMap that is broken again and again leaves the brake its Events.
+  const makeEvents = (): EventRecorder =>
+    makeEventRecorder(options.nodeName, { ...seams, record, signal, backoff })
+  const configEvents = makeEvents()
+  const zoneEvents = new ZoneEvents(options, { ...seams, events: makeEvents(), backoff })
   store.configProblem.subscribe(problem => {
     const uid = store.nodeList.current.ownNode()?.uid ?? ''
     // It records the outcome and never rejects.
-    void events.send({ name: options.nodeName, uid }, configEvent(problem))
+    void configEvents.send({ name: options.nodeName, uid }, configEvent(problem))
   })
   store.endedVouch.subscribe(({ node, why }) => writer.vouchEnded(node, why))
   store.records.subscribe(records =>
@@ -99,6 +102,7 @@ export const makeWriteStage = (options: AgentOptions, seams: WriteSeams): WriteS
     resumed: () => writer.resumed(),
     stop: () => {
       stopping.abort()
+      zoneEvents.stop()
       return writer.stop()
     },
   }

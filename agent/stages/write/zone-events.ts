@@ -8,12 +8,17 @@ import type { AgentOptions } from '../../options/agent-options.js'
 import type { ZoneState } from '../../results.js'
 import type { ResultStore } from '../../store.js'
 import { partlyReached, zoneTrap } from '../../zone-trap.js'
+import type { TurnLoop } from '../../turn-loop.js'
+import { Announcement, type News } from './announcement.js'
 import type { EventRecorder } from './event-recorder.js'
+import type { RequestBackoff } from './request-backoff.js'
 
 interface ZoneEventSeams {
   readonly clock: Clock
   readonly store: ResultStore
   readonly events: Pick<EventRecorder, 'send'>
+  readonly backoff: Pick<RequestBackoff, 'readyAt'>
+  readonly turns: Pick<TurnLoop, 'ask'>
 }
 
 /** A link that fails for a moment is no sign of several sites. */
@@ -29,15 +34,24 @@ const ZONE_TARGET = 'the zone as a whole'
 export class ZoneEvents {
   readonly #options: AgentOptions
   readonly #seams: ZoneEventSeams
-  #isBraked = false
-  #hasTrap = false
+  readonly #brake: Announcement
+  readonly #severalSites: Announcement
   #unreachedSince = Infinity
   #trap: string | undefined
 
   constructor(options: AgentOptions, seams: ZoneEventSeams) {
     this.#options = options
     this.#seams = seams
-    seams.store.vote.subscribe(({ state }) => this.#voted(state))
+    const { clock, store, backoff, turns } = seams
+    const ways = {
+      clock,
+      cloudLink: () => store.ownNode.current.cloudLink,
+      readyAt: () => backoff.readyAt(),
+      judge: () => turns.ask('changed'),
+    }
+    this.#brake = new Announcement(options, ways)
+    this.#severalSites = new Announcement(options, ways)
+    store.vote.subscribe(({ state }) => this.#voted(state))
   }
 
   /** The trap of the default, in words; undefined when there is none. */
@@ -45,24 +59,39 @@ export class ZoneEvents {
     return this.#trap
   }
 
+  stop(): void {
+    this.#brake.forget()
+    this.#severalSites.forget()
+  }
+
   #voted(state: ZoneState): void {
-    const { judgement, roster, ranking } = state
+    const { judgement } = state
     // An agent without a full voice cannot judge whether the brake holds.
-    if (judgement.voice !== 'full') return
-    this.#trap = this.#trapOf(state)
-    const hasTrap = this.#trap !== undefined
-    if (judgement.brake === this.#isBraked && hasTrap === this.#hasTrap) return
-    const at = { now: this.#seams.clock.now(), options: this.#options, ranking }
-    const top = zoneSpeaker(judgement, state.table, id64(ZONE_TARGET), at)
-    if (top === undefined) return
-    const isOurs = top === roster.self
-    if (judgement.brake !== this.#isBraked) {
-      this.#isBraked = judgement.brake
-      if (isOurs) this.#send(this.#brakeWords(state))
+    if (judgement.voice !== 'full') {
+      this.stop()
+      return
     }
-    if (hasTrap === this.#hasTrap) return
-    this.#hasTrap = hasTrap
-    if (isOurs && this.#trap !== undefined) this.#send(zoneTrapEvent(this.#trap))
+    const trap = this.#trapOf(state)
+    this.#trap = trap
+    const isTrap = trap !== undefined
+    if (this.#brake.isSettled(judgement.brake) && this.#severalSites.isSettled(isTrap)) return
+    const sayBrake = (): Promise<boolean> => this.#send(this.#brakeWords(state))
+    this.#review(this.#brake, state, { isSo: judgement.brake, say: sayBrake })
+    const sayTrap = isTrap ? () => this.#send(zoneTrapEvent(trap)) : undefined
+    this.#review(this.#severalSites, state, { isSo: isTrap, say: sayTrap })
+  }
+
+  #review(
+    announcement: Announcement,
+    { judgement, roster, ranking, table }: ZoneState,
+    news: Pick<News, 'isSo' | 'say'>,
+  ): void {
+    const now = this.#seams.clock.now()
+    const last = roster.indexOf(announcement.lastSpeaker ?? '')
+    const at = { now, options: this.#options, ranking, last }
+    const speaker = zoneSpeaker(judgement, table, id64(ZONE_TARGET), at)
+    const name = speaker === undefined ? undefined : roster.members[speaker]!.name
+    announcement.review({ ...news, speaker: name })
   }
 
   #trapOf(state: ZoneState): string | undefined {
@@ -88,11 +117,10 @@ export class ZoneEvents {
     })
   }
 
-  #send(words: EventWords): void {
+  #send(words: EventWords): Promise<boolean> {
     const { store, events } = this.#seams
     const name = this.#options.nodeName
     const uid = store.nodeList.current.ownNode()?.uid ?? ''
-    // It records the outcome and never rejects.
-    void events.send({ name, uid }, words)
+    return events.send({ name, uid }, words)
   }
 }
