@@ -38,6 +38,24 @@ const beginnings: readonly Beginning[] = [
     how: 'a clock that is set',
     act: async world => void (world.machine(1).wall.offsetMs += 6_000),
   },
+  {
+    how: 'three clocks that are set',
+    act: async world => {
+      for (let again = 0; again < 3; again++) {
+        world.machine(1).wall.offsetMs += 6_000
+        await world.run(3_000)
+      }
+    },
+  },
+  {
+    how: 'a restart while the disk takes nothing',
+    act: async world => {
+      world.machine(1).diskTroubles.set('own-node.json', 'the disk takes no more')
+      world.killAgent(1)
+      await world.run(AWAY_MS)
+      world.boot(1)
+    },
+  },
 ]
 
 /** With `fast` a node that stands still for so long is taken for dead. */
@@ -66,11 +84,12 @@ const troubles: readonly {
     begin: cutSilently,
     isMarked: ({ cluster }) => cluster.node('n1').labels['edge-health/vouched'] === 'true',
   },
-  {
-    what: 'a sick kubelet',
-    begin: world => void (world.machine(1).kubelet = 'sick'),
-    isMarked: world => world.condemned().includes('n1') && world.downFrom(0).includes('n1'),
-  },
+  ...(['sick', 'hanging'] as const).map(how => ({
+    what: `a kubelet that is ${how}`,
+    begin: (world: World) => void (world.machine(1).kubelet = how),
+    isMarked: (world: World) =>
+      world.condemned().includes('n1') && world.downFrom(0).includes('n1'),
+  })),
 ]
 
 /** The longest time between two renewals of the node's Lease. */

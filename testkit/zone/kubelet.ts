@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kubelets of machines: they renew their Leases, and answer probes.
-import { sleep } from '../../core/clock.js'
+import { aborted, sleep } from '../../core/clock.js'
 import type { HttpGet } from '../../core/dial.js'
 import type { FakeClock } from '../fake-clock.js'
 import { ProcessClock } from '../process-clock.js'
@@ -73,6 +73,9 @@ export const probesOf = (
   return {
     get: async request => {
       if (machine.isUnable) throw noDescriptor
+      const { hostname } = new URL(request.url)
+      if (machine.kubelet === 'hanging' && hostname === '127.0.0.1') await aborted(request.signal)
+      request.signal.throwIfAborted()
       return http.get(request)
     },
     close: () => http.close(),

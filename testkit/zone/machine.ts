@@ -5,8 +5,8 @@ import type { StateName } from '../../agent/state-folder.js'
 import type { ProcessClock, WallClock } from '../process-clock.js'
 import { recordingLog } from '../recording-log.js'
 
-/** How a kubelet is: it answers, says that it is bad, does not answer, or is well and has no healthz port. */
-type Health = 'well' | 'sick' | 'silent' | 'portless'
+/** How a kubelet is: it answers, says that it is bad, has no open port, has a healthz port that never answers, or is well and has none. */
+type Health = 'well' | 'sick' | 'silent' | 'hanging' | 'portless'
 
 /** The address of a container bridge, which every machine has for itself. */
 export const BRIDGE = '172.17.0.1'

@@ -20,10 +20,8 @@ interface OwnNodeSeams {
   /** One round trip; rejects when the apiserver does not answer. */
   readonly ping: (signal: AbortSignal) => Promise<void>
   readonly onLink: (state: CloudLinkState) => void
-  /** Called when the kubelet's report changes. */
+  /** Called each time when it is seen how the kubelet is. */
   readonly onKubelet: (state: SelfReport) => void
-  /** Called before `onKubelet`, once after each start: the kubelet is what was seen since. */
-  readonly onKubeletSeen: () => void
 }
 
 /** What this agent asks about its own node: whether it reaches the apiserver, and what its kubelet says. */
@@ -45,8 +43,7 @@ export class OwnNode {
 
   /** Ask both anew. Until there is a result what was told before stands, except that the link works. @returns the link's first state. */
   start(before: OwnWord): CloudLinkState {
-    const { clock, random, log, loopLag, http, ping, onLink, onKubelet, onKubeletSeen } =
-      this.#seams
+    const { clock, random, log, loopLag, http, ping, onLink, onKubelet } = this.#seams
     void this.stop()
     this.#cloudLink = watchCloudLink(this.#options, {
       ...{ clock, random, log, ping, before: before.cloudLink },
@@ -55,8 +52,7 @@ export class OwnNode {
     this.#selfReport = makeSelfReport(this.#options, {
       ...{ http, clock, log, loopLag },
       before: { state: before.kubelet, hasAnswered: this.#selfReport?.hasAnswered === true },
-      onChange: onKubelet,
-      onSeen: onKubeletSeen,
+      onSeen: onKubelet,
     })
     return this.#cloudLink.current
   }

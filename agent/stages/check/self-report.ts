@@ -14,16 +14,15 @@ export interface SelfReporterSeams {
   readonly clock: Clock
   readonly log: Logger
   readonly loopLag?: LoopLag | undefined
-  readonly onChange: (state: SelfReport) => void
-  /** Called once, before `onChange`: from now on the state is not what was known before. */
-  readonly onSeen?: () => void
+  /** Called after each question that settles how the kubelet is, changed or not. */
+  readonly onSeen: (state: SelfReport) => void
   /** What was known before a restart or a suspension. @default nothing */
   readonly before?: { readonly state: SelfReport; readonly hasAnswered: boolean } | undefined
 }
 
 /** Asks the own kubelet how it is; the answer travels with the own record, so no token leaves the node. */
 export interface SelfReporter {
-  /** As before until the kubelet answered, or was silent often enough. What a restart remembers as bad: until it was asked once. */
+  /** As before until the kubelet answered, or was silent often enough. */
   readonly state: SelfReport
   /** Why the last probe failed, as text; empty while the kubelet is well. */
   readonly reason: string
@@ -34,13 +33,6 @@ export interface SelfReporter {
 }
 
 const LONGEST_ASK_MS = 3_000
-/** What one question came to. */
-interface Asked {
-  readonly result: ProbeResult
-  /** The kubelet, or whoever has its port, has answered it. */
-  readonly isAnswered: boolean
-}
-
 /** Silence does not count against the kubelet when this process was held up for more than this share of the time. */
 const HELD_UP_SHARE = 0.5
 const HELD_UP = 'this process was held up'
@@ -102,12 +94,12 @@ class KubeletReporter implements SelfReporter {
     let startedAt: number
     do {
       startedAt = clock.now()
-      const asked = await this.#ask()
-      if (!signal.aborted) this.#take(asked)
+      const result = await this.#ask()
+      if (!signal.aborted) this.#take(result)
     } while (await sleep(clock, Math.max(0, startedAt + period - clock.now()), signal))
   }
 
-  async #ask(): Promise<Asked> {
+  async #ask(): Promise<ProbeResult> {
     const { http, clock, loopLag } = this.#seams
     const ms = Math.min(this.#options.selfReportPeriodMs, LONGEST_ASK_MS)
     const lag = loopLag?.look()
@@ -120,12 +112,10 @@ class KubeletReporter implements SelfReporter {
             reuse: true,
             signal,
           })
-          return { result: resultOfStatus(status), isAnswered: true }
+          return resultOfStatus(status)
         } catch (error) {
           const isHeldUp = (lag?.lostMs ?? 0) > HELD_UP_SHARE * (clock.now() - startedAt)
-          const result =
-            signal.aborted && isHeldUp ? unknown(HELD_UP) : resultOfError(error, signal)
-          return { result, isAnswered: false }
+          return signal.aborted && isHeldUp ? unknown(HELD_UP) : resultOfError(error, signal)
         }
       })
     } finally {
@@ -133,7 +123,7 @@ class KubeletReporter implements SelfReporter {
     }
   }
 
-  #take({ result: found, isAnswered }: Asked): void {
+  #take(found: ProbeResult): void {
     const result = this.#credited(found)
     const limit = this.#options.selfReportFailures
     this.#reason = result.kind === 'success' ? '' : result.reason
@@ -147,7 +137,8 @@ class KubeletReporter implements SelfReporter {
       case 'failure':
         this.#failures++
         this.#unknowns = 0
-        if (this.#failures >= limit) this.#move('bad')
+        // What was bad a moment ago need not fail so often again.
+        if (this.#failures >= limit || this.#state === 'bad') this.#move('bad')
         break
       case 'unknown':
         // A probe without a result neither confirms nor clears; only many in a row make us forget what was seen.
@@ -160,13 +151,6 @@ class KubeletReporter implements SelfReporter {
         }
         break
     }
-    this.#reviewRemembered(isAnswered && result.kind === 'failure')
-  }
-
-  /** A kubelet that was bad before a restart may have been repaired long ago: only its own answer says that it still is. */
-  #reviewRemembered(saysBad: boolean): void {
-    if (this.#isSeen || this.#wasWell || this.#state !== 'bad') return
-    this.#move(saysBad ? 'bad' : 'unknown')
   }
 
   /**
@@ -185,13 +169,13 @@ class KubeletReporter implements SelfReporter {
   }
 
   #move(state: SelfReport): void {
-    if (!this.#isSeen) this.#seams.onSeen?.()
     this.#isSeen = true
-    if (state === this.#state) return
-    this.#state = state
-    const level = state === 'well' ? 'info' : 'warn'
-    this.#seams.log[level]('own kubelet', { state, reason: this.#reason })
-    this.#seams.onChange(state)
+    if (state !== this.#state) {
+      this.#state = state
+      const level = state === 'well' ? 'info' : 'warn'
+      this.#seams.log[level]('own kubelet', { state, reason: this.#reason })
+    }
+    this.#seams.onSeen(state)
   }
 }
 

@@ -80,7 +80,7 @@ class ZoneCheck implements CheckStage {
     this.#seams = seams
     const { store, clock, random, log, probes, loopLag, kube, apiBackoff } = seams
     this.#targets = new Targets(clock, options)
-    this.#word = new RememberedWord(seams)
+    this.#word = new RememberedWord(options, seams)
     const selfReport = (name: NodeName): SelfReport => this.#reportOf(name)
     this.#checker = makeChecker(options, {
       plugins: makePlugins(options.plugins, { ...probes, selfReport }, options.scoreLine),
@@ -101,11 +101,7 @@ class ZoneCheck implements CheckStage {
         apiBackoff.linkChanged()
         this.#publish({ cloudLink })
       },
-      onKubelet: kubelet => this.#publish({ kubelet }),
-      onKubeletSeen: () => {
-        this.#word.seen()
-        this.#word.keep(store.ownNode.current)
-      },
+      onKubelet: kubelet => this.#sawKubelet(kubelet),
     })
     store.records.subscribe(records => this.#takeRecords(records))
     store.evidence.subscribe(news => this.#takeEvidence(news))
@@ -168,6 +164,13 @@ class ZoneCheck implements CheckStage {
     const next = Object.freeze({ ...ownNode.current, ...change })
     this.#word.keep(next)
     ownNode.set(next)
+  }
+
+  #sawKubelet(kubelet: SelfReport): void {
+    const { current } = this.#seams.store.ownNode
+    this.#word.saw(kubelet)
+    if (kubelet === current.kubelet) this.#word.keep(current)
+    else this.#publish({ kubelet })
   }
 
   #takeRecords(records: ZoneRecords | undefined): void {
