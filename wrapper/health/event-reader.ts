@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import { MAX_REPORT_BYTES } from './local-info.js'
 
 /** One server-sent event. */
 export interface ServerEvent {
   readonly event: string
   readonly data: string
 }
-
-/** A snapshot of 5000 nodes is 0.4 MB. */
-const MAX_PENDING = 8 << 20
 
 /** Splits a stream of server-sent events; comments and unused fields are skipped. */
 export class EventReader {
@@ -23,8 +21,8 @@ export class EventReader {
     const lines = (this.#pending + this.#decoder.decode(chunk, { stream: true })).split('\n')
     this.#pending = lines.pop()!
     const events = lines.flatMap(line => this.#line(line.endsWith('\r') ? line.slice(0, -1) : line))
-    if (this.#length + this.#pending.length > MAX_PENDING)
-      throw new RangeError(`an event is longer than ${MAX_PENDING} characters`)
+    if (this.#length + this.#pending.length > MAX_REPORT_BYTES)
+      throw new RangeError(`an event is longer than ${MAX_REPORT_BYTES} characters`)
     return events
   }
 

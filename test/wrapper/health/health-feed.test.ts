@@ -381,7 +381,7 @@ t.test('a stream with more nodes than a zone has is broken off', async t => {
 })
 
 t.test('an oversized document is refused', async t => {
-  const bed = makeBed(t, { body: ' '.repeat((8 << 20) + 1) })
+  const bed = makeBed(t, { body: ' '.repeat((2 << 20) + 1) })
   await settle()
   t.match(bed.feed.status, { state: 'waiting', trouble: /larger than/ })
 })

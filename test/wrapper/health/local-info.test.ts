@@ -48,6 +48,49 @@ t.test('an invalid document is refused as a whole, with key and rule', t => {
   t.end()
 })
 
+t.test('more than agents send is refused before it is parsed', t => {
+  const parsed = JSON.parse
+  const rows: [what: string, text: string, message: RegExp][] = [
+    [
+      'maps in a list',
+      `{"n":{"x":[${'{},'.repeat(300_000)}{}]}}`,
+      /at most 100000 values, got 100001/,
+    ],
+    ['names of fields', `{"n":{${'"x":0,'.repeat(100_000)}"x":0}}`, /at most 100000 values/],
+    ['numbers', `{"n":[${'1,'.repeat(100_000)}1]}`, /at most 100000 values/],
+    ['lists in lists', `{"n":{"normal":${'['.repeat(7)}`, /at most 8 levels deep, got 9/],
+    ['maps in maps', '{"n":'.repeat(9), /at most 8 levels deep, got 9/],
+    ['after a string that ends', String.raw`{"a\\":${'['.repeat(8)}`, /levels deep/],
+  ]
+  t.teardown(() => (JSON.parse = parsed))
+  JSON.parse = () => t.fail('it is parsed')
+  for (const [what, text, message] of rows)
+    t.throws(() => parseLocalInfo(text), { name: 'InvalidInputError', message }, what)
+  JSON.parse = parsed
+  t.end()
+})
+
+t.test('what agents of now and later send is taken', t => {
+  const brackets = '[{,'.repeat(50_000)
+  const time = '0001-01-01T00:00:00Z'
+  const largest = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, i) => [
+      `${i}`.padStart(253, 'n'),
+      { Normal: true, Hamc: '', Time: time },
+    ]),
+  )
+  const rows: [what: string, text: string, size: number][] = [
+    ['5000 nodes of the longest names', JSON.stringify(largest), 5_000],
+    ['brackets in strings', JSON.stringify({ a: { Normal: true, x: `\\"${brackets}` } }), 1],
+    ['fields that are lists and maps', '{"a":{"Normal":true,"x":[{"y":[{}]},[]]},"b":{}}', 2],
+  ]
+  for (const [what, text, size] of rows) {
+    const [event] = new EventReader().push(Buffer.from(`data: ${text}\n\n`))
+    t.equal(parseLocalInfo(event!.data).size, size, what)
+  }
+  t.end()
+})
+
 t.test('events are complete however the chunks are split', t => {
   const stream =
     'event: snapshot\nid: 1\ndata: {"a":"ä€"}\n\n: still here\n\ndata: 1\r\ndata: 2\r\n\r\nevent: x\n\nretry: 5\ndata\n\n'
@@ -71,7 +114,7 @@ t.test('events are complete however the chunks are split', t => {
 
 t.test('an event that does not end is given up', t => {
   const reader = new EventReader()
-  t.throws(() => reader.push(Buffer.alloc((8 << 20) + 1, 'x')), RangeError)
+  t.throws(() => reader.push(Buffer.alloc((2 << 20) + 1, 'x')), RangeError)
   t.end()
 })
 
@@ -86,7 +129,7 @@ t.test('an event of lines without an end is given up, whatever they are', t => {
   for (const [what, first, line] of rows) {
     const reader = new EventReader()
     reader.push(Buffer.from(first))
-    reader.push(many(line, 7 << 20))
+    reader.push(many(line, 1 << 20))
     t.throws(() => reader.push(many(line, 2 << 20)), RangeError, what)
   }
   const reader = new EventReader()
