@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces versions in passing messages: two fields in writes of an object, one in the answer to a dry run.
-import { conflict, tooLarge } from '../../kube/server/status.js'
+import { badRequest, conflict, tooLarge } from '../../kube/server/status.js'
 import type { Target } from '../serve/target.js'
 import { AS_IS, type Stored } from '../store/stored.js'
 import { Fields } from '../wire/fields.js'
@@ -8,12 +8,14 @@ import { hasOnlyKnownFields } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
 import { placesInJson } from './json-places.js'
-import { MAX_PARSED_BYTES, placesInYaml } from './yaml-places.js'
+import { MAX_YAML_BYTES, placesInYaml } from './yaml-places.js'
 
 /** A version, and what gives the one to write in its place. */
 interface Swap {
   readonly from: string
   readonly to: () => string
+  /** Throws for YAML that has it, but not where it is found. @default it is left as it is */
+  readonly missed?: () => never
 }
 
 /** Where a body holds a resourceVersion. */
@@ -30,6 +32,8 @@ const PRECONDITION: Field = { json: ['preconditions', 'resourceVersion'], protob
 const ENVELOPE = Buffer.from('k8s\0')
 /** More places than any client fills. */
 const MOST_PLACES = 16
+/** A body sent as YAML is usually JSON. A longer one is not parsed to know. */
+const MAX_PARSED_BYTES = 2 << 10
 
 const isYaml = (type: string): boolean => /^application\/(apply-patch\+)?yaml\b/.test(type)
 
@@ -42,18 +46,19 @@ const isParsable = (text: string): boolean => {
   }
 }
 
-/** A body sent as YAML is usually JSON. A long one is not parsed to know. */
 const isJson = (text: string): boolean =>
   text.length <= MAX_PARSED_BYTES ? isParsable(text) : /^\s*\{\s*"/.test(text)
 
-const inText = (body: Buffer, type: string, { json }: Field, { from, to }: Swap): Buffer => {
+const inText = (body: Buffer, type: string, { json }: Field, swap: Swap): Buffer => {
   // One character for each byte.
   const text = body.toString('latin1')
   const find = isYaml(type) && !isJson(text) ? placesInYaml : placesInJson
+  const places = find(text, { path: json, value: swap.from })
+  if (find === placesInYaml && places.length === 0) swap.missed?.()
   let changed = ''
   let done = 0
-  for (const { start, end } of find(text, { path: json, value: from })) {
-    changed += `${text.slice(done, start)}${JSON.stringify(to())}`
+  for (const { start, end } of places) {
+    changed += `${text.slice(done, start)}${JSON.stringify(swap.to())}`
     done = end
   }
   return done === 0 ? body : Buffer.from(changed + text.slice(done), 'latin1')
@@ -119,6 +124,13 @@ const refuseUnseen = ({ row, name = '' }: Target, record: Stored, isText: boolea
   if (isText && !hasOnlyKnownFields(row.kind, record.raw)) throw conflict(row, name, UNTOLD)
 }
 
+/** @throws Refusal 400 */
+const refuseStyle = (): never => {
+  throw badRequest(
+    `YAML that names a version must be in block style, and at most ${MAX_YAML_BYTES} bytes; send JSON`,
+  )
+}
+
 /** The parts of a write that matter for its version. */
 export interface VersionedWrite {
   readonly method: string
@@ -131,7 +143,8 @@ export interface VersionedWrite {
  * Replace our version in a write of an object by the apiserver's. All other bytes stay the same; versions that are not ours
  * are left to the apiserver.
  * @param record the object as we serve it
- * @throws Refusal 409 when we serve it altered; 413 for YAML that is too long, or when it names our version very often
+ * @throws Refusal 409 when we serve it altered; 400 for YAML that names our version and is long or not in block style; 413
+ * when it names our version very often
  */
 export const putVersionBack = (
   body: Buffer,
@@ -147,7 +160,8 @@ export const putVersionBack = (
     if (places === 1) refuseUnseen(target, record, method !== 'DELETE' && !isEnveloped(body))
     return record.upstream
   }
-  return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, { from: ours, to })
+  const swap = { from: ours, to, missed: refuseStyle }
+  return inBody(body, type, method === 'DELETE' ? PRECONDITION : VERSION, swap)
 }
 
 /**

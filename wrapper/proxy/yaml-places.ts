@@ -1,67 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isScalar, parseDocument } from 'yaml'
-import { tooLarge } from '../../kube/server/status.js'
 import type { Place, Sought } from './json-places.js'
 
-/** Longer YAML is not parsed: what is broken takes up to 30 ms per KiB. */
-export const MAX_PARSED_BYTES = 2 << 10
-const MAX_BYTES = 64 << 10
+/** Longer YAML is not searched. Objects that are written back are far shorter. */
+export const MAX_YAML_BYTES = 64 << 10
 
-const parsedPlaces = (yaml: string, { path, value }: Sought): readonly Place[] => {
-  // Both would take time that grows with the square of the length; the apiserver judges the document.
-  const node = parseDocument(yaml, { prettyErrors: false, uniqueKeys: false }).getIn(path, true)
-  if (!isScalar(node) || node.value !== value || !node.range) return []
-  const [start, end] = node.range
-  return [{ start, end }]
-}
-
-const LINE = /.*\n?/g
-/** Empty, or a comment. */
-const BLANK = /^ *(?:#.*)?$/
 const MAPPING = /^(["']?)([A-Za-z]+)\1: *(?:#.*)?$/
-const MEMBER = /^( +)(["']?)([A-Za-z]+)\2: +((["'])(\d+)\5) *(?:#.*)?$/
+const MEMBER = /^ +(["']?)([A-Za-z]+)\1: +((["'])(\d+)\4) *(?:#.*)?$/
 
-/** Where in the line what is sought is given, as a member that is so far indented. */
-const placeIn = (
-  line: string,
-  indent: number,
-  { path: [, inner], value }: Sought,
-): Place | undefined => {
-  const [, spaces = '', , key, quoted = '', , given] = MEMBER.exec(line) ?? []
-  if (spaces.length !== indent || key !== inner || given !== value) return undefined
+/** Where in the line what is sought is given. */
+const placeIn = (line: string, { path: [, inner], value }: Sought): Place | undefined => {
+  const [, , key, quoted = '', , given] = MEMBER.exec(line) ?? []
+  if (key !== inner || given !== value) return undefined
   const start = line.indexOf(quoted)
   return { start, end: start + quoted.length }
 }
 
-/** Reads the members of a mapping in block style, line by line, as `kubectl get -o yaml` writes them. */
-const blockPlaces = (yaml: string, sought: Sought): readonly Place[] => {
+/**
+ * The places of what is sought in YAML in block style, as `kubectl get -o yaml` writes it. It is read line by line: a parser
+ * of all of YAML takes up to 80 ms for a KiB that is broken. What is not plainly in block style, or long, has no places.
+ */
+export const placesInYaml = (yaml: string, sought: Sought): readonly Place[] => {
   const places: Place[] = []
+  if (yaml.length > MAX_YAML_BYTES) return places
   let isInside = false
-  let indent = 0
-  for (const { 0: whole, index } of yaml.matchAll(LINE)) {
+  let memberIndent = 0
+  let next = 0
+  for (const whole of yaml.split('\n')) {
     const line = whole.trimEnd()
-    if (BLANK.test(line)) continue
-    if (!line.startsWith(' ')) {
+    const start = next
+    next += whole.length + 1
+    const indent = line.search(/[^ ]/)
+    if (indent < 0 || line[indent] === '#') continue
+    if (indent === 0) {
       isInside = MAPPING.exec(line)?.[2] === sought.path[0]
-      indent = 0
+      memberIndent = 0
     } else if (isInside) {
-      indent ||= line.search(/[^ ]/)
-      const place = placeIn(line, indent, sought)
-      if (place) places.push({ start: index + place.start, end: index + place.end })
+      memberIndent ||= indent
+      const place = indent === memberIndent ? placeIn(line, sought) : undefined
+      if (place) places.push({ start: start + place.start, end: start + place.end })
     }
   }
   return places
-}
-
-/**
- * The places of what is sought in YAML that names it.
- * @throws Refusal 413 when it is long, and not plainly in block style
- */
-export const placesInYaml = (yaml: string, sought: Sought): readonly Place[] => {
-  if (yaml.length <= MAX_PARSED_BYTES) return parsedPlaces(yaml, sought)
-  const places = yaml.length <= MAX_BYTES ? blockPlaces(yaml, sought) : []
-  if (places.length > 0) return places
-  throw tooLarge(
-    `YAML that names a version must be in block style, or at most ${MAX_PARSED_BYTES} bytes; send JSON`,
-  )
 }

@@ -122,37 +122,60 @@ t.test('a write may name our version 16 times, and is read once', t => {
   t.end()
 })
 
-t.test('FW2: in YAML as well', t => {
-  const type = 'application/apply-patch+yaml'
-  t.equal(back(`{"metadata":{"resourceVersion":"${OURS}"}}`, type), '{"metadata":{"resourceVersion":"812"}}')
+const YAML = 'application/apply-patch+yaml'
+
+t.test('FW2: in YAML in block style as well', t => {
   const forms = [
     `# ${OURS}\nmetadata:\n  labels:\n    resourceVersion: "${OURS}"\n  name: ä\n  resourceVersion: "${OURS}" # here\nx: 1\n`,
     `metadata:\n  resourceVersion: '${OURS}'\n`,
-    `metadata: {name: x, resourceVersion: "${OURS}"}\n`,
-    `{metadata: {resourceVersion: '${OURS}'}}\n`,
+    `---\n"metadata":\r\n\n  # more\n  name: x\r\n  'resourceVersion':  "${OURS}"\r\n`,
+    `x:\n  resourceVersion: "${OURS}"\nmetadata: # of it\n    annotations:\n      x: |\n        resourceVersion: "${OURS}"\n    resourceVersion: "${OURS}"`,
   ] // prettier-ignore
-  for (const form of forms) {
-    const text = back(form, type)
-    const put = parse(text) as { metadata: { resourceVersion: string; labels?: object } }
-    t.equal(put.metadata.resourceVersion, UPSTREAM, form)
-    t.equal(text.length, form.length - OURS.length + UPSTREAM.length, 'and all else as it was')
-    if (put.metadata.labels !== undefined) t.strictSame(put.metadata.labels, { resourceVersion: OURS })
-    t.equal(back(form, JSON_TYPE), form, 'what is called JSON is not read as YAML')
-  }
-  const others = [`metadata:\n  resourceVersion: ${OURS}\n`, `metadata: [${OURS}]`, `: ${OURS}: [`]
-  for (const other of others) t.equal(back(other, type), other)
-  const long = `# ${OURS}\n${'x: 1\n'.repeat(100_000)}`
-  t.throws(() => back(long, type), { message: /413 .*in block style, or at most 2048 bytes; send JSON/ })
-  const filled = `apiVersion: v1\n${'# more\n'.repeat(400)}`
-  for (const form of forms.slice(0, 2)) {
-    const got = back(filled + form, type)
-    t.equal(got, filled + form.replace(/(\n {2}resourceVersion: )["']\d+["']/, `$1"${UPSTREAM}"`), 'long')
-  }
-  for (const form of [forms[2]!, `metadata:\n  labels:\n    resourceVersion: "${OURS}"\n`])
-    t.throws(() => back(filled + form, type), { message: /413 / }, form)
-  t.throws(() => back(forms[1]! + '# more\n'.repeat(40_000), type), { message: /413 / }, 'too long')
-  const json = `{"metadata":{"resourceVersion":"${OURS}"},"spec":"${'x'.repeat(9_000)}"}`
-  t.equal(back(json, type), json.replace(OURS, UPSTREAM), 'long JSON')
+  for (const form of forms)
+    for (const filling of ['', '# more\n'.repeat(400)]) {
+      const given = filling + form
+      const text = back(given, YAML)
+      const [before, put] = [parse(given), parse(text)] as { metadata: object }[]
+      t.strictSame(put, { ...before, metadata: { ...before!.metadata, resourceVersion: UPSTREAM } }, form)
+      t.equal(text.length, given.length - OURS.length + UPSTREAM.length, 'and all else as it was')
+      t.equal(back(given, JSON_TYPE), given, 'what is called JSON is not read as YAML')
+    }
+  const precondition = `preconditions:\n  resourceVersion: "${OURS}"\n`
+  t.equal(back(precondition, YAML, 'DELETE'), precondition.replace(OURS, UPSTREAM))
+  for (const other of [`metadata:\n  resourceVersion: "${OLDER}"\n`, `{metadata: {resourceVersion: "${OLDER}"}}`])
+    t.equal(back(other, YAML), other, 'versions that are not ours are left alone')
+  t.end()
+}) // prettier-ignore
+
+t.test('FW2: JSON that is sent as YAML is read as JSON', t => {
+  for (const spec of ['', 'x'.repeat(9_000)])
+    for (const space of ['', '  ']) {
+      const json = JSON.stringify({ metadata: { name: 'x', resourceVersion: OURS }, spec }, undefined, space)
+      t.equal(back(json, YAML), json.replace(OURS, UPSTREAM))
+      const labels = { resourceVersion: OURS }
+      const named = JSON.stringify({ metadata: { labels }, spec }, undefined, space)
+      t.equal(back(named, YAML), named, 'what names it elsewhere passes')
+    }
+  t.end()
+}) // prettier-ignore
+
+t.test('YAML that names our version in any other style is refused, and told why', t => {
+  const version = `metadata:\n  resourceVersion: "${OURS}"\n`
+  const rows: [what: string, text: string][] = [
+    ['flow style', `{metadata: {resourceVersion: "${OURS}"}}`],
+    ['flow style that begins as JSON', `{"metadata": {resourceVersion: '${OURS}'}}`],
+    ['flow style inside', `metadata: {name: x, resourceVersion: "${OURS}"}\n`],
+    ['flow style that is broken', `{metadata: {resourceVersion: "${OURS}"}, x: ${': '.repeat(900)}`],
+    ['an anchor', version.replace('metadata:', 'metadata: &a')],
+    ['a number', version.replaceAll('"', '')],
+    ['elsewhere', `metadata:\n  labels:\n    resourceVersion: "${OURS}"\n`],
+    ['a comment', `# ${OURS}\nx: 1\n`],
+    ['more than 64 KiB', version + '# more\n'.repeat(10_000)],
+  ]
+  const message = /400 .*YAML that names a version must be in block style, and at most 65536 bytes; send JSON/
+  for (const [what, text] of rows) t.throws(() => back(text, YAML), { message }, what)
+  const broken = `${version}x: ${'[{'.repeat(900)}`
+  t.equal(back(broken, YAML), broken.replace(OURS, UPSTREAM), 'the apiserver judges the rest')
   t.end()
 }) // prettier-ignore
 
@@ -199,6 +222,15 @@ t.test('a dry run that changes nothing returns the version that reads have', t =
   const body = `{"metadata":{"labels":{"resourceVersion":"${UPSTREAM}"},"resourceVersion":"${UPSTREAM}"}}`
   t.equal(shown(body), body.replace(`"${UPSTREAM}"}}`, `"${OURS}"}}`))
   t.equal(shown('{"metadata":{"resourceVersion":"813"}}'), '{"metadata":{"resourceVersion":"813"}}')
+  const yaml = `metadata:\n  name: x\n  resourceVersion: "${UPSTREAM}"\n`
+  const answered = (text: string): string =>
+    showVersion(Buffer.from(text), 'application/yaml', record).toString()
+  t.equal(answered(yaml), yaml.replace(UPSTREAM, OURS))
+  for (const other of ['813', '{}', `{x: ${UPSTREAM}}`]) {
+    const changed = `${yaml.replace(UPSTREAM, other)}port: 8${UPSTREAM}\n`
+    for (const text of [changed, changed + '# more\n'.repeat(400)])
+      t.equal(answered(text), text, 'no answer is refused')
+  }
   t.equal(shown(body, altered), body, 'what reads show of it is not what was told here')
   const untouched = Buffer.from(body)
   t.equal(showVersion(untouched, JSON_TYPE, undefined), untouched)
