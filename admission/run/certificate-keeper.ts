@@ -25,7 +25,7 @@ import {
   readAuthority,
   type ServingPair,
 } from './certificates.js'
-import { trustBundle } from './webhook-configuration.js'
+import { trustBundle, type Trusting } from './webhook-configuration.js'
 
 export interface CertificateKeeperSeams {
   readonly client: Pick<ResourceClient, 'get' | 'patch' | 'serverTime'>
@@ -108,11 +108,12 @@ export class CertificateKeeper implements CertificateSource {
       stored = await this.#advance(await this.#seams.secret.read(signal), signal)
     if (stored === undefined) throw new Error('other replicas wrote the certificates meanwhile')
     this.#serve(stored.current)
-    let isTrusted = false
-    for (let tries = 0; !isTrusted && tries < MOST_TRIES; tries++)
-      isTrusted = await this.#trust(signal)
-    this.#isTrusted = isTrusted
-    if (!isTrusted) throw new Error('the registration could not be written')
+    for (let tries = 1; ; tries++) {
+      const { refusal, isLostToOthers } = await this.#trust(signal)
+      if (this.#isTrusted && refusal === undefined) return
+      if (!isLostToOthers || tries === MOST_TRIES)
+        throw new Error('the registration could not be written', { cause: refusal })
+    }
   }
 
   /** @returns what is stored; undefined when another replica wrote at the same time */
@@ -184,19 +185,20 @@ export class CertificateKeeper implements CertificateSource {
     return this.#trusted.get(authoritiesOf(ca)[0] ?? '')
   }
 
-  /** @returns whether all webhooks trust the certificate in use; false, too, when somebody else wrote at the same time */
-  async #trust(signal: AbortSignal): Promise<boolean> {
+  /** Also learns whom the webhooks trust, whether they can be written or not. */
+  async #trust(signal: AbortSignal): Promise<Trusting> {
     const { client } = this.#seams
     const bundleFor = (present: readonly string[]) => this.#bundleFor(present, signal)
-    const bundles = await trustBundle(client, this.#options.registration, bundleFor, signal)
-    if (bundles === undefined) return false
+    const trusting = await trustBundle(client, this.#options.registration, bundleFor, signal)
+    const { bundles } = trusting
     // Without a webhook there is nothing to wait for.
     const found = bundles.length === 0 ? [await bundleFor([])] : bundles
     const [first = [], ...more] = found.map(text => authoritiesOf(text))
     const everywhere = first.filter(text => more.every(each => each.includes(text)))
     const now = this.#now()
     this.#trusted = new Map(everywhere.map(text => [text, this.#trusted.get(text) ?? now]))
-    return this.#served !== undefined && this.#trustedSince(this.#served) !== undefined
+    this.#isTrusted = this.#served !== undefined && this.#trustedSince(this.#served) !== undefined
+    return trusting
   }
 
   async #bundleFor(present: readonly string[], signal: AbortSignal): Promise<string> {

@@ -5,6 +5,7 @@ import { KubeStatusError } from '../../core/errors.js'
 import { parseWith } from '../../core/parse.js'
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { ResourceType } from '../../kube/client/resource.js'
+import type { KubePatch } from '../../kube/client/write.js'
 
 interface Registered {
   readonly resourceVersion: string
@@ -44,49 +45,61 @@ const isGone = (error: unknown): boolean => error instanceof KubeStatusError && 
 const isLost = (error: unknown): boolean =>
   error instanceof KubeStatusError && [404, 409, 422].includes(error.status)
 
+/** The patch that gives all webhooks this bundle; undefined when they have it. */
+const patchOf = (
+  { resourceVersion, bundles }: Registered,
+  bundle: string,
+): KubePatch | undefined => {
+  const value = Buffer.from(bundle).toString('base64')
+  const operations = bundles.flatMap((present, at) =>
+    present === bundle
+      ? []
+      : [{ op: 'add', path: `/webhooks/${at}/clientConfig/caBundle`, value } as const],
+  )
+  if (operations.length === 0) return undefined
+  const test = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion } as const
+  return { type: 'json', operations: [test, ...operations] }
+}
+
+/** What the webhooks of a name trust. */
+export interface Trusting {
+  /** The bundle of each webhook: as read back, or as it was where it could not be written. */
+  readonly bundles: readonly string[]
+  /** Why one could not be written; undefined when all have what they should. */
+  readonly refusal: unknown
+  /** Somebody else wrote at the same time. */
+  readonly isLostToOthers: boolean
+}
+
 /**
  * Set the CA bundle that `bundleFor` makes of those of a configuration. It is called after the configuration was read, and the
  * patch applies only to that state, so no replica with older data removes an authority that another one just added.
- * @returns the bundle of each webhook of this name, as read back; undefined when somebody else wrote at the same time
+ * Rejects when a configuration cannot be read.
  */
 export const trustBundle = async (
   client: Pick<ResourceClient, 'get' | 'patch'>,
   name: string,
   bundleFor: (present: readonly string[]) => Promise<string>,
   signal: AbortSignal,
-): Promise<readonly string[] | undefined> => {
+): Promise<Trusting> => {
   const found: string[] = []
+  let refusal: unknown
   let isLostToOthers = false
   for (const kind of KINDS) {
+    let present: Registered | undefined
     try {
-      const { resourceVersion, bundles } = await client.get(kind, { name }, signal)
-      const bundle = await bundleFor(bundles)
-      const caBundle = Buffer.from(bundle).toString('base64')
-      const operations = bundles.flatMap((present, at) =>
-        present === bundle
-          ? []
-          : ({
-              op: 'add',
-              path: `/webhooks/${at}/clientConfig/caBundle`,
-              value: caBundle,
-            } as const),
-      )
-      if (operations.length === 0) {
-        found.push(...bundles)
-        continue
-      }
-      const test = {
-        op: 'test',
-        path: '/metadata/resourceVersion',
-        value: resourceVersion,
-      } as const
-      const patch = { type: 'json', operations: [test, ...operations] } as const
-      found.push(...(await client.patch(kind, { name }, { patch }, signal)).bundles)
+      present = await client.get(kind, { name }, signal)
+      const patch = patchOf(present, await bundleFor(present.bundles))
+      const written =
+        patch === undefined ? present : await client.patch(kind, { name }, { patch }, signal)
+      found.push(...written.bundles)
     } catch (error) {
       if (isGone(error)) continue
-      if (!isLost(error)) throw error
-      isLostToOthers = true
+      if (present === undefined) throw error
+      found.push(...present.bundles)
+      refusal ??= error
+      isLostToOthers ||= isLost(error)
     }
   }
-  return isLostToOthers ? undefined : found
+  return { bundles: found, refusal, isLostToOthers }
 }

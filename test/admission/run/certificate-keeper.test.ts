@@ -7,6 +7,7 @@ import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
 import type { CertificateSecret } from '../../../admission/run/certificate-secret.js'
 import { checkPair, makePair, type ServingPair } from '../../../admission/run/certificates.js'
 import type { Served } from '../../../admission/run/certificate-source.js'
+import { KubeStatusError } from '../../../core/errors.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { Listener } from '../../../net/listen.js'
 import {
@@ -350,6 +351,50 @@ t.test('trusted is what the registration was seen to hold', async t => {
   seen.patch = patch
   await keeper.turn(never)
   t.match(keeper.status, { isTrusted: true })
+})
+
+t.test('a bundle that nobody may write is told as it is, not as it was', async t => {
+  const refused = (status: number) =>
+    new KubeStatusError('PATCH', { status, reason: 'No', message: `refused with ${status}` })
+  const rows: [what: string, cause: Error][] = [
+    ['RBAC', refused(403)],
+    ['another webhook that fails', refused(500)],
+    ['a policy', refused(422)],
+    ['no answer', new Error('out of reach')],
+  ]
+  const message = 'the registration could not be written'
+  for (const [what, cause] of rows) {
+    const { bed, clock, replicas, turn } = await scene(t)
+    await bed.register()
+    await turn()
+    const [{ keeper, seen, secret, served }] = replicas
+    const own = (await bed.bundle())!
+    const { patch } = seen
+    seen.patch = () => Promise.reject(cause)
+    const stored = (await secret.read(never))!
+    const next = await makePair([NAME], clock.wall() + 1)
+    const written = (await secret.write({ ...stored, next }, stored, never))!
+    await t.rejects(keeper.turn(never), { message, cause })
+    t.match(keeper.status, { isTrusted: true }, `${what}: the one in use is trusted all the same`)
+    await secret.write({ ...written, next: undefined }, written, never)
+    await bed.setBundle('')
+    await t.rejects(keeper.turn(never), { message, cause })
+    t.match(keeper.status, { isTrusted: false }, `${what}: nobody is trusted`)
+    await clock.advance(HOUR)
+    await bed.setBundle(own)
+    await keeper.turn(never)
+    t.match(keeper.status, { isTrusted: true }, `${what}: somebody else put it back`)
+    await bed.setBundle('')
+    seen.get = () => Promise.reject(new Error('out of reach'))
+    await t.rejects(keeper.turn(never), { message: 'out of reach' })
+    t.match(keeper.status, { isTrusted: true }, `${what}: what cannot be read is as it was`)
+    seen.get = replicas[1].seen.get
+    seen.patch = patch
+    await keeper.turn(never)
+    t.equal(await bed.bundle(), own, what)
+    t.match(keeper.status, { isTrusted: true, renewals: 0 }, what)
+    t.equal(replicas[0].served, served)
+  }
 })
 
 t.test('a next certificate that nobody could trust is replaced when it is due', async t => {
