@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import { wholeIn } from '../../core/authorities.js'
 import { reasonOf } from '../../core/errors.js'
 import type { Authority, Validity } from '../model/rotation.js'
@@ -77,23 +78,55 @@ export const readAuthority = (text: string): Authority => ({
   ...validityOf([new X509Certificate(text)]),
 })
 
+/** serverAuth and any. */
+const PURPOSES = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
+
+/** An authority's purposes hold for what it signs. Who names none is for all, and Node.js then says undefined. */
+const isForServers = ({ keyUsage }: { readonly keyUsage?: readonly string[] }): boolean =>
+  keyUsage?.some(purpose => PURPOSES.includes(purpose)) ?? true
+
+/** Go takes no name from the subject, and of wildcards a whole label only. */
+const NAMES_OF_GO = { subject: 'never', partialWildcards: false } as const
+
+/** Why no listener opens with it, as where a signature is too weak. */
+const whyNotServed = ({ cert, key }: ServingPair): string | undefined => {
+  try {
+    createSecureContext({ cert, key })
+    return undefined
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
+
 /** A pair's validity, or why it can be used at no time. */
 type PairCheck =
   | { readonly ok: true; readonly validity: Validity }
   | { readonly ok: false; readonly reason: string }
 
-/** A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. */
-export const checkPair = ({ ca, cert, key }: ServingPair, name: string): PairCheck => {
+/**
+ * A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. What an
+ * apiserver refuses is refused, too.
+ */
+export const checkPair = (pair: ServingPair, name: string): PairCheck => {
   const refuse = (reason: string) => ({ ok: false, reason }) as const
   try {
-    const server = new X509Certificate(cert)
-    if (!server.checkPrivateKey(createPrivateKey(key))) return refuse('the key is of another one')
-    if (server.checkHost(name) === undefined) return refuse(`it is not for ${name}`)
-    const authorities = authoritiesOf(ca).map(text => new X509Certificate(text))
+    const server = new X509Certificate(pair.cert)
+    if (!server.checkPrivateKey(createPrivateKey(pair.key)))
+      return refuse('the key is of another one')
+    if (server.checkHost(name, NAMES_OF_GO) === undefined)
+      return refuse(`it is not for ${name} (subjectAltName)`)
+    const authorities = authoritiesOf(pair.ca).map(text => new X509Certificate(text))
     if (authorities.length === 0)
       return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
-    const authority = authorities.find(({ publicKey }) => server.verify(publicKey))
+    // The key alone would do for an authority of another name, which no apiserver looks for.
+    const authority = authorities.find(
+      each => server.checkIssued(each) && server.verify(each.publicKey),
+    )
     if (authority === undefined) return refuse('another authority signed it')
+    if (![server, authority].every(isForServers))
+      return refuse('it or its CA certificate is not for servers (extendedKeyUsage)')
+    const weakness = whyNotServed(pair)
+    if (weakness !== undefined) return refuse(`it cannot be served: ${weakness}`)
     return { ok: true, validity: validityOf([server, authority]) }
   } catch (error) {
     // Not PEM, or truncated.

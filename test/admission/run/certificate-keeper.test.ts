@@ -2,6 +2,7 @@
 // Replicas that share certificates, and apiservers that hear late whom to trust; time is virtual, TLS is real.
 import t, { type Test } from 'tap'
 import { generate } from 'selfsigned'
+import { createPublicKey } from 'node:crypto'
 import { checkServerIdentity, connect } from 'node:tls'
 import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
 import type { CertificateSecret } from '../../../admission/run/certificate-secret.js'
@@ -26,19 +27,57 @@ const NAME = 'edge-health-webhook.edge-system.svc'
 const DAY = 86_400_000
 const HOUR = 3_600_000
 
+type Odd = Pick<NonNullable<Parameters<typeof generate>[1]>, 'extensions' | 'algorithm' | 'keyPair'>
+type Extension = NonNullable<Odd['extensions']>[number]
+
+const named = (value = NAME): Extension => ({
+  name: 'subjectAltName',
+  altNames: [{ type: 2, value }],
+})
+
 /** As others make them: valid for so many days from now, signed by an authority or by itself. */
-const ownMade = async (cA: boolean, since: number, by?: ServingPair): Promise<ServingPair> => {
-  const { cert, private: key } = await generate([{ name: 'commonName', value: NAME }], {
+const ownMade = async (
+  cA: boolean,
+  since: number,
+  by?: ServingPair,
+  { extensions = [named()], ...odd }: Odd = {},
+): Promise<ServingPair> => {
+  const value = by === undefined ? 'one of ours' : NAME
+  const { cert, private: key } = await generate([{ name: 'commonName', value }], {
     ...({ keyType: 'ec', algorithm: 'sha256' } as const),
     notBeforeDate: new Date(Date.now() + since * DAY),
     notAfterDate: new Date(Date.now() + (since + 60) * DAY),
-    extensions: [
-      { name: 'basicConstraints', cA },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: NAME }] },
-    ],
+    extensions: [{ name: 'basicConstraints', cA }, ...extensions],
     ...(by === undefined ? {} : { ca: by }),
+    ...odd,
   })
   return { ca: by?.cert ?? cert, cert, key }
+}
+
+/** Pairs that the TLS of Go, which apiservers use, refuses (tried with 1.26). */
+const refusedPairs = async (): Promise<[what: string, pair: ServingPair, reason: RegExp][]> => {
+  const ca = await ownMade(true, -1)
+  const signed = (odd: Odd, by = ca) => ownMade(false, -1, by, odd)
+  const clients: Extension = { name: 'extKeyUsage', clientAuth: true }
+  const caForClients = await ownMade(true, -1, undefined, { extensions: [clients] })
+  const publicKey = createPublicKey(ca.key).export({ type: 'spki', format: 'pem' }).toString()
+  const renamed = await ownMade(true, -1, ca, { keyPair: { privateKey: ca.key, publicKey } })
+  return [
+    ['a name in the subject alone', await signed({ extensions: [] }), /not for .*subjectAltName/],
+    [
+      'half a label for a wildcard',
+      await signed({ extensions: [named('edge*.edge-system.svc')] }),
+      /not for .*subjectAltName/,
+    ],
+    ['for clients', await signed({ extensions: [named(), clients] }), /not for servers/],
+    ['of an authority for clients', await signed({}, caForClients), /not for servers/],
+    [
+      'of an authority with that key and another name',
+      { ...(await signed({})), ca: renamed.cert },
+      /another authority/,
+    ],
+    ['a weak signature', await signed({ algorithm: 'sha1' }), /cannot be served: .*too weak/],
+  ]
 }
 
 const putByHand = async (bed: WebhookBed, { ca, cert, key }: ServingPair): Promise<void> => {
@@ -275,6 +314,8 @@ t.test('a new replica replaces what nobody could trust, says why, and is trusted
     ],
     ['a broken key', async () => ({ key: 'no key' }), /cannot be read/],
   ]
+  for (const [what, pair, reason] of await refusedPairs())
+    rows.push([what, () => Promise.resolve(pair), reason])
   for (const [what, makeOdd, reason] of rows) {
     const { bed, clock, replicas } = await scene(t)
     const [running, starting] = replicas
@@ -291,6 +332,29 @@ t.test('a new replica replaces what nobody could trust, says why, and is trusted
     t.match(starting.keeper.status, { isTrusted: true, trouble: null }, what)
     const said = starting.log.lines.filter(({ level }) => level === 'warn')
     t.match(said, [{ message: /Secret .* cannot be used; replaced/, fields: { error: reason } }])
+    t.equal(said.length, 1, what)
+  }
+})
+
+t.test('what no apiserver accepts replaces no certificate that works, and goes', async t => {
+  for (const [what, odd, reason] of await refusedPairs()) {
+    const { bed, clock, replicas } = await scene(t)
+    const [running, other] = replicas
+    await bed.register()
+    await running.keeper.turn(never)
+    await running.open()
+    const { served } = running
+    await putByHand(bed, odd)
+    for (let at = 0; at < 4; at++) {
+      await running.keeper.turn(never)
+      await other.keeper.turn(never)
+      t.equal(await running.reach((await bed.bundle()) ?? '', clock), 'ok', what)
+      await clock.advance(60_000)
+    }
+    for (const replica of replicas) t.strictSame(replica.served, served, what)
+    t.match(await bed.secret(), { 'tls.crt': served!.cert, 'tls.key': served!.key }, what)
+    const said = replicas.flatMap(({ log }) => log.lines).filter(({ level }) => level === 'warn')
+    t.match(said, [{ fields: { error: reason } }], what)
     t.equal(said.length, 1, what)
   }
 })
@@ -426,8 +490,14 @@ t.test('a pair is one certificate, its key and its authority, for the name', asy
     ['the certificate itself', await ownMade(false, -1), /none of an authority \(CA:TRUE\)/],
     ['no certificate', { ...one, cert: '' }, /cannot be read/],
   ]
-  for (const [what, pair, reason] of rows)
+  for (const [what, pair, reason] of [...rows, ...(await refusedPairs())])
     t.match(checkPair(pair, NAME), { ok: false, reason }, what)
+  const usages: [what: string, extensions: Extension[]][] = [
+    ['servers and clients', [named(), { name: 'extKeyUsage', serverAuth: true, clientAuth: true }]],
+    ['a wildcard for the label', [named('*.edge-system.svc')]],
+  ]
+  for (const [what, extensions] of usages)
+    t.match(checkPair(await ownMade(true, -1, undefined, { extensions }), NAME), good, what)
   t.match(checkPair(one, 'other.edge-system.svc'), { ok: false, reason: /not for other/ })
 })
 
