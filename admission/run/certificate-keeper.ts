@@ -181,8 +181,10 @@ export class CertificateKeeper implements CertificateSource {
     this.#served = pair
   }
 
-  #trustedSince({ ca }: ServingPair): number | undefined {
-    return this.#trusted.get(authoritiesOf(ca)[0] ?? '')
+  /** Of the authority that signed it: others beside it in the Secret say nothing about it. */
+  #trustedSince(pair: ServingPair): number | undefined {
+    const checked = checkPair(pair, this.#options.names[0]!)
+    return checked.ok ? this.#trusted.get(checked.authority) : undefined
   }
 
   /** Also learns whom the webhooks trust, whether they can be written or not. */

@@ -88,6 +88,10 @@ const isForServers = ({ keyUsage }: { readonly keyUsage?: readonly string[] }): 
 /** Go takes no name from the subject, and of wildcards a whole label only. */
 const NAMES_OF_GO = { subject: 'never', partialWildcards: false } as const
 
+/** The key alone would do for an authority of another name, which no apiserver looks for. */
+const isSignedBy = (server: X509Certificate, authority: X509Certificate): boolean =>
+  server.checkIssued(authority) && server.verify(authority.publicKey)
+
 /** Why no listener opens with it, as where a signature is too weak. */
 const whyNotServed = ({ cert, key }: ServingPair): string | undefined => {
   try {
@@ -98,9 +102,9 @@ const whyNotServed = ({ cert, key }: ServingPair): string | undefined => {
   }
 }
 
-/** A pair's validity, or why it can be used at no time. */
+/** A pair's validity and the authority that signed it, as PEM, or why it can be used at no time. */
 type PairCheck =
-  | { readonly ok: true; readonly validity: Validity }
+  | { readonly ok: true; readonly validity: Validity; readonly authority: string }
   | { readonly ok: false; readonly reason: string }
 
 /**
@@ -115,19 +119,17 @@ export const checkPair = (pair: ServingPair, name: string): PairCheck => {
       return refuse('the key is of another one')
     if (server.checkHost(name, NAMES_OF_GO) === undefined)
       return refuse(`it is not for ${name} (subjectAltName)`)
-    const authorities = authoritiesOf(pair.ca).map(text => new X509Certificate(text))
+    const authorities = authoritiesOf(pair.ca)
     if (authorities.length === 0)
       return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
-    // The key alone would do for an authority of another name, which no apiserver looks for.
-    const authority = authorities.find(
-      each => server.checkIssued(each) && server.verify(each.publicKey),
-    )
+    const authority = authorities.find(text => isSignedBy(server, new X509Certificate(text)))
     if (authority === undefined) return refuse('another authority signed it')
-    if (![server, authority].every(isForServers))
+    const both = [server, new X509Certificate(authority)]
+    if (!both.every(isForServers))
       return refuse('it or its CA certificate is not for servers (extendedKeyUsage)')
     const weakness = whyNotServed(pair)
     if (weakness !== undefined) return refuse(`it cannot be served: ${weakness}`)
-    return { ok: true, validity: validityOf([server, authority]) }
+    return { ok: true, validity: validityOf(both), authority }
   } catch (error) {
     // Not PEM, or truncated.
     return refuse(`it or its key cannot be read: ${reasonOf(error)}`)
