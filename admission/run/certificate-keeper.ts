@@ -103,11 +103,23 @@ export class CertificateKeeper implements CertificateSource {
 
   /** Do what is due now. Rejects as the client does. */
   async turn(signal: AbortSignal): Promise<void> {
+    try {
+      this.#serve((await this.#renew(signal)).current)
+    } finally {
+      // Reviews need it in any case, also while the Secret cannot be read or written.
+      if (this.#served !== undefined) await this.#register(signal)
+    }
+  }
+
+  async #renew(signal: AbortSignal): Promise<StoredCertificates> {
     let stored: StoredCertificates | undefined
     for (let tries = 0; stored === undefined && tries < MOST_TRIES; tries++)
       stored = await this.#advance(await this.#seams.secret.read(signal), signal)
     if (stored === undefined) throw new Error('other replicas wrote the certificates meanwhile')
-    this.#serve(stored.current)
+    return stored
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       const { refusal, isLostToOthers } = await this.#trust(signal)
       if (this.#isTrusted && refusal === undefined) return

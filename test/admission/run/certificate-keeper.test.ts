@@ -21,7 +21,7 @@ import { openListener } from '../../../testkit/http/open-listener.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
 import { seededRandom } from '../../../testkit/seeded-random.js'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 const never = new AbortController().signal
 const NAME = 'edge-health-webhook.edge-system.svc'
 const DAY = 86_400_000
@@ -459,6 +459,23 @@ t.test('a bundle that nobody may write is told as it is, not as it was', async t
     t.match(keeper.status, { isTrusted: true, renewals: 0 }, what)
     t.equal(replicas[0].served, served)
   }
+})
+
+t.test('an emptied bundle is filled while the Secret cannot be written', async t => {
+  const { bed, clock, replicas, turn } = await scene(t)
+  await bed.register()
+  await turn()
+  const own = await bed.bundle()
+  const [{ keeper, secret }] = replicas
+  await clock.advance(61 * DAY)
+  secret.write = () => Promise.reject(new Error('no write'))
+  await bed.setBundle('')
+  await t.rejects(keeper.turn(never), { message: 'no write' })
+  t.equal(await bed.bundle(), own)
+  secret.read = () => Promise.reject(new Error('no read'))
+  await bed.setBundle('')
+  await t.rejects(keeper.turn(never), { cause: { message: 'no read' } })
+  t.match(keeper.status, { isTrusted: false }, 'nor read: at least it is told')
 })
 
 t.test('of two authorities the one that signed is waited for', async t => {
