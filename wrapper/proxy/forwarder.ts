@@ -125,6 +125,7 @@ export class Forwarder {
       if (!response.writableFinished) call.request.destroy()
     }
     response.once('close', leave)
+    call.request.once('close', () => response.off('close', leave))
     if (response.destroyed) leave()
     if (body !== undefined) call.request.end(body)
     else if (asked.hasBody) stream(request, call.request)
