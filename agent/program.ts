@@ -99,7 +99,7 @@ class AgentListeners {
     const { clock, log } = this.#seams
     const { localAddress, localPort, localinfoTime, metricsNodes, namespace } = this.#options
     const { views } = this.#agent
-    const sources = byUser(trustedUsers(), { clock })
+    const sources = byUser(trustedUsers(), { clock, log })
     const app = makeLocalApp({ views, localinfoTime, metricsNodes, sources, namespace, clock, log })
     this.#local = await listen(
       { address: localAddress, port: localPort, ...app, limits: LOCAL_LIMITS, sources },

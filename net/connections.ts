@@ -75,6 +75,7 @@ export class Connections {
     const key = keyOf(end)
     // `serveAsPlain` hands a known connection back to Node.js.
     if (this.#open.get(key)?.socket === socket) return
+    this.#options.sources.opened?.(socket)
     const connection = {
       ...end,
       socket,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from 'node:fs'
 import { endianness, userInfo } from 'node:os'
 import { isIPv6, type Socket } from 'node:net'
 import { sleep, type Clock } from '../core/clock.js'
+import type { Logger } from '../core/log.js'
 import { isLoopback } from '../core/loopback.js'
 import type { Source } from './byte-budget.js'
+import { kernelSockets, portText, usersOf, type SocketTable } from './socket-table.js'
 import {
   endOf,
   networkOf,
@@ -14,27 +15,20 @@ import {
   type Sources,
 } from './sources.js'
 
-/** The kernel's table of TCP sockets in this network namespace, as text; empty when there is none. */
-export type SocketTable = (family: 4 | 6) => string
-
-/** A file of /proc; empty when there is none (not on Linux), and then local programs cannot be told apart. */
-export const readTable = (path: string): string => {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
-}
-
-/** The socket tables of Linux. */
-export const kernelSockets: SocketTable = family =>
-  readTable(family === 4 ? '/proc/self/net/tcp' : '/proc/self/net/tcp6')
-
-/** A table is reused for this long, so that many connections do not cause as many reads. */
+/** A table is not read again for this long at least, so that many connections do not cause as many reads. */
 export const USERS_FRESH_MS = 100
 
-/** By then what was read about users is read anew; timers may be early by a millisecond. */
-const LOOK_AGAIN_MS = USERS_FRESH_MS + 5
+/**
+ * Nor for so many times as long as reading it took: a local user, who can make it long, costs us a tenth of the time at most
+ * for each table.
+ */
+const REST = 9
+
+/** But it is after this long, so that root is no stranger for longer; a read also takes long when others have the CPU. */
+const LONGEST_REST_MS = 1_000
+
+/** Timers may be early by a millisecond. */
+const EARLY_MS = 5
 
 /** The table shows addresses as 32-bit words in the machine's byte order. */
 export type ByteOrder = 'BE' | 'LE'
@@ -51,49 +45,103 @@ const hexOf = (address: string, order: ByteOrder): string => {
 const MAPPED = { LE: '0000000000000000FFFF0000', BE: '00000000000000000000FFFF' }
 
 const placeOf = ({ address, port }: Endpoint, order: ByteOrder): string =>
-  `${hexOf(plainAddress(address), order)}:${port.toString(16).toUpperCase().padStart(4, '0')}`
-
-/** ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT: states in which a program may still have the socket. */
-const STATES = ['01', '04', '05', '08']
-
-/**
- * User ids of the sockets that are connected to one address and port, by the sockets' own. Columns: number, local address, remote address,
- * state, queues, timer, retransmits, user, timeout, inode. A socket that no program has any more has no inode, and the kernel
- * calls it root's.
- */
-const usersOf = (table: string, remote: string): ReadonlyMap<string, number> => {
-  const users = new Map<string, number>()
-  const column = ` ${remote} `
-  for (let at = table.indexOf(column); at >= 0; at = table.indexOf(column, at + 1)) {
-    const [line = ''] = table.slice(at + column.length, at + column.length + 200).split('\n', 1)
-    const [state = '', , , , user = '', , inode = ''] = line.trim().split(/\s+/, 7)
-    if (!STATES.includes(state) || !/^\d+$/.test(user) || !/^[1-9]/.test(inode)) continue
-    users.set(table.slice(table.lastIndexOf(' ', at - 1) + 1, at), Number(user))
-  }
-  return users
-}
-
-/** A socket table of one moment. Others may use a client's own address and port too, to connect to elsewhere. */
-class Table {
-  readonly #text: string
-  readonly #users = new Map<string, ReadonlyMap<string, number>>()
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  userOf(theirs: string, ours: string): number | undefined {
-    const users = this.#users.get(ours) ?? usersOf(this.#text, ours)
-    this.#users.set(ours, users)
-    return users.get(theirs)
-  }
-}
+  `${hexOf(plainAddress(address), order)}:${portText(port)}`
 
 interface UserSeams {
   readonly clock: Clock
+  readonly log?: Logger
   readonly table?: SocketTable
   /** @default the machine's */
   readonly order?: ByteOrder
+}
+
+/** What was read of a table. */
+interface Read {
+  /** Counts the reads of both tables, from 1. */
+  readonly number: number
+  readonly endedAt: number
+  /** How long after it the table is not read again. */
+  readonly restMs: number
+  readonly users: ReadonlyMap<string, number>
+}
+
+interface Seen {
+  /** Number of the last read before it was opened. That one may show who had the same ports before. */
+  readonly after: number
+  user?: number
+}
+
+const NONE: Read = { number: 0, endedAt: -Infinity, restMs: 0, users: new Map() }
+
+/** The users behind connections. What was found out about one stays true as long as it is open. */
+class ConnectionUsers {
+  readonly #seams: Required<Omit<UserSeams, 'log'>> & Pick<UserSeams, 'log'>
+  readonly #seen = new WeakMap<object, Seen>()
+  readonly #last = { 4: NONE, 6: NONE }
+  /** Of ours, which others are connected to. */
+  readonly #ports = new Set<number>()
+  #reads = 0
+  #wasTooLong = false
+
+  constructor({ table = kernelSockets, order = endianness(), ...rest }: UserSeams) {
+    this.#seams = { ...rest, table, order }
+  }
+
+  /** The connection of a socket was opened; called twice, the first time counts. */
+  opened(socket: object): Seen {
+    const seen = this.#seen.get(socket) ?? { after: this.#reads }
+    this.#seen.set(socket, seen)
+    return seen
+  }
+
+  of(end: RemoteEnd): number | undefined {
+    const { ours, socket = end } = end
+    if (ours === undefined) return undefined
+    const seen = this.opened(socket)
+    const user = seen.user ?? this.#lookUp(end, ours, seen.after)
+    if (user !== undefined) seen.user = user
+    return user
+  }
+
+  /** After so many milliseconds each table can be read again, or has been. */
+  restMs(): number {
+    const now = this.#seams.clock.now()
+    const rests = Object.values(this.#last).map(({ endedAt, restMs }) => endedAt + restMs - now)
+    return Math.max(0, ...rests)
+  }
+
+  #lookUp(theirs: Endpoint, ours: Endpoint, after: number): number | undefined {
+    const { order } = this.#seams
+    this.#ports.add(ours.port)
+    const [from, to] = [placeOf(theirs, order), placeOf(ours, order)]
+    if (isIPv6(plainAddress(theirs.address))) return this.#find(6, `${from} ${to}`, after)
+    const mapped = MAPPED[order]
+    return (
+      this.#find(4, `${from} ${to}`, after) ??
+      this.#find(6, `${mapped}${from} ${mapped}${to}`, after)
+    )
+  }
+
+  #find(family: 4 | 6, ends: string, after: number): number | undefined {
+    const { number, endedAt, restMs, users } = this.#last[family]
+    const user = number > after ? users.get(ends) : undefined
+    if (user !== undefined || this.#seams.clock.now() - endedAt < restMs) return user
+    return this.#read(family).get(ends)
+  }
+
+  #read(family: 4 | 6): ReadonlyMap<string, number> {
+    const { clock, table, log } = this.#seams
+    const startedAt = clock.now()
+    const { users, isWhole } = usersOf(table(family), this.#ports)
+    const endedAt = clock.now()
+    const restMs = Math.min(LONGEST_REST_MS, Math.max(USERS_FRESH_MS, REST * (endedAt - startedAt)))
+    this.#last[family] = { number: ++this.#reads, endedAt, restMs, users }
+    if (!isWhole && !this.#wasTooLong) {
+      this.#wasTooLong = true
+      log?.warn('too many sockets on this node: some clients count as strangers', { family })
+    }
+    return users
+  }
 }
 
 /**
@@ -101,40 +149,25 @@ interface UserSeams {
  * their socket, as the kernel reports it, and other clients by their network.
  * @param members user ids that have the reserve
  */
-export const byUser = (
-  members: readonly number[],
-  { clock, table = kernelSockets, order = endianness() }: UserSeams,
-): Sources => {
+export const byUser = (members: readonly number[], seams: UserSeams): Sources => {
   const trusted = new Set(members.map(user => `user ${user}`))
-  const known = new Map<4 | 6, { readonly at: number; readonly table: Table }>()
-  const tableOf = (family: 4 | 6): Table => {
-    const last = known.get(family)
-    if (last !== undefined && clock.now() - last.at < USERS_FRESH_MS) return last.table
-    const read = { at: clock.now(), table: new Table(table(family)) }
-    known.set(family, read)
-    return read.table
-  }
-  const userOf = ({ ours, ...theirs }: RemoteEnd): number | undefined => {
-    if (ours === undefined) return undefined
-    const [from, to] = [placeOf(theirs, order), placeOf(ours, order)]
-    if (isIPv6(plainAddress(theirs.address))) return tableOf(6).userOf(from, to)
-    const mapped = MAPPED[order]
-    return tableOf(4).userOf(from, to) ?? tableOf(6).userOf(`${mapped}${from}`, `${mapped}${to}`)
-  }
+  const users = new ConnectionUsers(seams)
   return {
     keyOf: end => {
       if (!isLoopback(end.address)) return networkOf(end.address)
-      const user = userOf(end)
+      const user = users.of(end)
       return user === undefined ? undefined : `user ${user}`
     },
     isMember: key => trusted.has(key),
+    opened: socket => void users.opened(socket),
+    askAgainMs: () => users.restMs() + EARLY_MS,
   }
 }
 
 /** Users whose programs may always connect: root, which could stop us anyway, and our own user. */
 export const trustedUsers = (): readonly number[] => [0, userInfo().uid]
 
-/** Who has a connection. One that is younger than what was read about users is looked up again, so that root is no stranger. */
+/** Who has a connection. One that is younger than what was read about users waits for the next read, so that root is no stranger. */
 export const sourceOf = async (
   socket: Socket,
   sources: Sources,
@@ -142,7 +175,7 @@ export const sourceOf = async (
 ): Promise<Source> => {
   let key = sources.keyOf(endOf(socket))
   if (key === undefined) {
-    await sleep(clock, LOOK_AGAIN_MS, signal)
+    await sleep(clock, sources.askAgainMs?.() ?? 0, signal)
     key = sources.keyOf(endOf(socket)) ?? 'unknown'
   }
   return { key, isMember: sources.isMember(key) }

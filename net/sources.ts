@@ -11,6 +11,8 @@ export interface Endpoint {
 export interface RemoteEnd extends Endpoint {
   /** Our end of it; undefined when the socket is closed. */
   readonly ours?: Endpoint
+  /** Stands for the connection itself: others may have the same ends before and after. Undefined: a new one each time. */
+  readonly socket?: object
 }
 
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>
@@ -19,8 +21,8 @@ type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'loca
 export const endOf = (socket: Ends): RemoteEnd => {
   const { remoteAddress: address = '', remotePort: port = 0, localAddress, localPort } = socket
   return localAddress === undefined || localPort === undefined
-    ? { address, port }
-    : { address, port, ours: { address: localAddress, port: localPort } }
+    ? { address, port, socket }
+    : { address, port, socket, ours: { address: localAddress, port: localPort } }
 }
 
 /** Tells the clients of a listener apart. */
@@ -29,6 +31,10 @@ export interface Sources {
   keyOf(end: RemoteEnd): string | undefined
   /** Members have a reserve that strangers cannot use up. Called each time, since members change. */
   isMember(key: string): boolean
+  /** A connection was opened. Without this, it counts as opened when `keyOf` is asked first. */
+  opened?(socket: object): void
+  /** After so many milliseconds a source that is unknown now can be known. @default 0 */
+  askAgainMs?(): number
 }
 
 /** Sources by address: never unknown. */

@@ -9,7 +9,6 @@ import {
   type ListenLimits,
   type ListenSeams,
 } from '../net/listen.js'
-import { byUser, trustedUsers } from '../net/socket-users.js'
 import type { ListenAddress } from '../options/kinds.js'
 import { asksForTunnel } from './proxy/headers.js'
 
@@ -53,7 +52,7 @@ const FORBIDDEN = `${JSON.stringify(
 const forbidHost: RequestListener = (_request, response) =>
   void response.writeHead(403, { 'Content-Type': 'application/json' }).end(FORBIDDEN)
 
-type Answering = Pick<Listening, 'handle' | 'upgrade' | 'tls'>
+type Answering = Pick<Listening, 'handle' | 'upgrade' | 'tls' | 'sources'>
 
 const open = (
   { host, port }: ListenAddress,
@@ -61,16 +60,11 @@ const open = (
   limits: ListenLimits,
   seams: ListenSeams,
 ): Promise<Listener> => {
-  const { clock } = seams
   // TLS clients are authenticated, and may use any of this machine's names.
   const isGuarded = answering.tls === undefined || isLoopback(host)
   const forbidden = isGuarded ? forbidHost : undefined
-  const sources = byUser(trustedUsers(), { clock })
   const asksForUpgrade = ({ rawHeaders }: IncomingMessage): boolean => asksForTunnel(rawHeaders)
-  return listen(
-    { address: host, port, ...answering, asksForUpgrade, forbidden, limits, sources },
-    seams,
-  )
+  return listen({ address: host, port, ...answering, asksForUpgrade, forbidden, limits }, seams)
 }
 
 /**
@@ -89,6 +83,6 @@ export const openForClients = (
  */
 export const openForStatus = (
   at: ListenAddress,
-  handle: RequestListener,
+  answering: Answering,
   seams: ListenSeams,
-): Promise<Listener> => open(at, { handle }, STATUS_LIMITS, seams)
+): Promise<Listener> => open(at, answering, STATUS_LIMITS, seams)

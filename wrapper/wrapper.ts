@@ -88,7 +88,7 @@ class NodeWrapper implements Wrapper {
       : noHealth
     this.#ownNode = new OwnNode(options.nodeName, log)
     this.#persistence = new Persistence(options, { folder, clock, log, directory: this.#directory })
-    this.#sources = byUser(trustedUsers(), { clock })
+    this.#sources = byUser(trustedUsers(), { clock, log })
     this.#proxy = new Proxy(
       { maxEvents: options.eventBuffer, maxBytes: options.eventBufferBytes },
       {
@@ -176,10 +176,11 @@ class NodeWrapper implements Wrapper {
       onEvicted: () => this.#connectionsEvicted[listener]++,
     })
     try {
-      const clients = { handle: server.handle, upgrade, tls }
+      const sources = this.#sources
+      const clients = { handle: server.handle, upgrade, tls, sources }
       this.#listeners.push(await openForClients(bindAddress, clients, seamsOf('clients')))
-      const handle = statusRoutes(views, log)
-      this.#listeners.push(await openForStatus(statusAddress, handle, seamsOf('status')))
+      const status = { handle: statusRoutes(views, log), sources }
+      this.#listeners.push(await openForStatus(statusAddress, status, seamsOf('status')))
     } catch (error) {
       if (!this.#stopping.signal.aborted) throw error
     }

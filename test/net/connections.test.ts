@@ -4,6 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../net/connections.js'
+import { byUser, trustedUsers } from '../../net/socket-users.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
 import { ANYBODY, LIMITS, openListener } from '../../testkit/http/open-listener.js'
 import { recordingLog } from '../../testkit/recording-log.js'
@@ -56,3 +57,24 @@ t.test('connections from one port to several of our addresses are not mixed up',
   t.equal(await ask(third), 'HTTP/1.1 200 OK')
   t.equal(await ask(first), 'HTTP/1.1 200 OK', 'the first is still known')
 })
+
+t.test(
+  'one read of the kernel’s sockets tells the users of all connections that were open before',
+  { skip: process.platform !== 'linux' },
+  async t => {
+    const sources = byUser(trustedUsers(), { clock: new FakeClock() })
+    const limits = { total: 8, strangers: 4, perStranger: 4, perMember: 8 }
+    const listener = await openListener({
+      ...{ sources, limits },
+      handle: (_request, response) => void response.end('done'),
+    })
+    t.teardown(() => listener.close())
+    for (let i = 0; i < 8; i++) {
+      const socket = connect({ host: '127.0.0.1', port: listener.port })
+      t.teardown(() => socket.destroy())
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 200/)
+    }
+    t.equal(listener.status.evicted, 0, 'a member has its share')
+  },
+)

@@ -16,7 +16,8 @@ t.test('FA5: a source is an IPv4 address, or a /64 of IPv6', async t => {
   ]
   for (const [address, network] of rows) t.equal(networkOf(address), network, address)
   t.equal(plainAddress('::ffff:a'), '::ffff:a')
-  t.strictSame(endOf({ remoteAddress: undefined, remotePort: undefined }), { address: '', port: 0 })
+  const socket = { remoteAddress: undefined, remotePort: undefined }
+  t.strictSame(endOf(socket), { address: '', port: 0, socket })
 })
 
 t.test('FA5: a member is itself, whoever shares its network', async t => {

@@ -2,6 +2,7 @@ import { createServer as createTcp, type AddressInfo, type Socket } from 'node:n
 import t, { type Test } from 'tap'
 import { systemClock } from '../../core/clock.js'
 import { systemRandom } from '../../core/random.js'
+import { ANYBODY } from '../../testkit/http/open-listener.js'
 import { sendRaw } from '../../testkit/http/raw-http.js'
 import { recordingLog } from '../../testkit/recording-log.js'
 import { openForClients } from '../../wrapper/listeners.js'
@@ -41,7 +42,7 @@ const start = async (t: Test) => {
   )
   const listener = await openForClients(
     { host: '127.0.0.1', port: 0 },
-    { handle: proxy.handle, upgrade: proxy.upgrade, tls: undefined },
+    { handle: proxy.handle, upgrade: proxy.upgrade, tls: undefined, sources: ANYBODY },
     { clock, random, log, signal: new AbortController().signal },
   )
   t.teardown(async () => {

@@ -9,6 +9,7 @@ import { Proxy } from '../../../wrapper/proxy/proxy.js'
 import { byAddress, type Sources } from '../../../net/sources.js'
 import { certificateFor } from '../../../testkit/certificates.js'
 import { call, readText, upstreamAt, scripted, startProxy, until } from '../proxy-bed.js'
+import { ANYBODY } from '../../../testkit/http/open-listener.js'
 import { sendRaw } from '../../../testkit/http/raw-http.js'
 import { FakeClock } from '../../../testkit/fake-clock.js'
 import { recordingLog } from '../../../testkit/recording-log.js'
@@ -181,6 +182,7 @@ const startListener = async (t: Test, url: string, isTls: boolean) => {
       },
       upgrade: proxy.upgrade,
       tls: isTls ? { ca: cert, key, cert } : undefined,
+      sources: ANYBODY,
     },
     { clock: systemClock, random: systemRandom, log, signal: new AbortController().signal },
   )
