@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../core/clock.js'
@@ -66,6 +67,8 @@ export class Proxy {
 
   constructor(queue: QueueOptions, seams: ProxySeams) {
     this.#seams = seams
+    // Each request that waits for its user listens to it.
+    setMaxListeners(0, this.#stopping.signal)
     const { clock, random, log, upstream } = seams
     this.#pool = new UpstreamPool(clock, upstream)
     this.bodies = new HeldBodies(clock)
