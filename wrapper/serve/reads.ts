@@ -119,12 +119,12 @@ export class Reads {
     let format: Format | undefined
     try {
       const encoding = negotiate(request.headers.accept)
-      if (encoding === 'pass' || !isInStore(read, this.#ownNode)) {
+      const { row, apiVersion } = read.target
+      if (encoding !== 'pass') format = makeFormat(encoding, row, apiVersion)
+      if (format === undefined || !isInStore(read, this.#ownNode)) {
         this.#pass(request, response)
         return
       }
-      const { row, apiVersion } = read.target
-      format = makeFormat(encoding, row, apiVersion)
       const signal = closeSignal(response)
       await this.#answer({ ...read, request, response, format, signal })
     } catch (error) {

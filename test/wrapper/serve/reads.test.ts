@@ -151,6 +151,22 @@ t.test('invalid queries are refused as kube-apiserver refuses them', async t => 
   }
 })
 
+t.test('a refusal comes in the encoding that was asked for', async t => {
+  const world = await startReads(t, { reads: { ownNode: 'a' } })
+  world.fill(fixture)
+  for (const query of [`labelSelector=${'a'.repeat(3_000)}`, 'fieldSelector=spec.foo=a'])
+    for (const path of [NODES, SERVICES]) {
+      const { status, headers, bytes } = await world.ask(`${path}?${query}`, PROTOBUF)
+      t.strictSame(
+        [status, headers['content-type']],
+        [400, PROTOBUF],
+        `${path} ${query.slice(0, 30)}`,
+      )
+      t.match(opened(bytes), { kind: 'Status', code: 400, reason: 'BadRequest' })
+    }
+  t.same(world.passed, [])
+})
+
 t.test('a future version is waited for, then refused', async t => {
   const world = await startReads(t)
   world.fill(fixture)
