@@ -120,7 +120,7 @@ export const wrapperDefinitions: Definitions<WrapperOptions, Group> = {
     summary:
       "how long the agent's last report is used after it fell silent; then every endpoint is served",
     relation:
-      'at least three times interval of --service-autonomy-enhancement, while that is enabled',
+      'at least three times interval of --service-autonomy-enhancement, while that is enabled; by default that or 5m, whichever is longer',
   },
   bootWaitMs: {
     flag: 'boot-wait',

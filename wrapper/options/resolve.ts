@@ -31,7 +31,8 @@ const checkRules = ({ values: o, origin }: Resolved<WrapperOptions>): void => {
   if (bindAddress.port === statusAddress.port && bindAddress.host === statusAddress.host)
     refuse('statusAddress', 'must differ from --bind-address')
   const { isOn, intervalMs } = o.autonomy
-  if (isOn && o.healthLimitMs < INTERVALS * intervalMs)
+  const isGiven = origin.healthLimitMs.source !== 'default'
+  if (isGiven && isOn && o.healthLimitMs < INTERVALS * intervalMs)
     refuse(
       'healthLimitMs',
       `must be at least ${INTERVALS} times interval=${intervalMs / 1_000} of --${wrapperDefinitions.autonomy.flag}`,
@@ -51,12 +52,24 @@ const noticesOf = ({ values: o, origin }: Resolved<WrapperOptions>): readonly st
       ]),
 ]
 
+/** The default of `--health-limit` follows the interval: SuperEdge's flags alone must not be refused. */
+const withDefaults = (
+  resolved: ResolvedOptions<WrapperOptions>,
+): ResolvedOptions<WrapperOptions> => {
+  const { options, origin } = resolved
+  const leastMs = INTERVALS * options.autonomy.intervalMs
+  if (origin.healthLimitMs.source !== 'default' || options.healthLimitMs >= leastMs) return resolved
+  return { ...resolved, options: Object.freeze({ ...options, healthLimitMs: leastMs }) }
+}
+
 /** @throws InvalidInputError that names option (as its source spells it), rule and value. */
 export const resolveWrapperOptions = (given: OptionSources): ResolvedOptions<WrapperOptions> =>
-  resolveOptions({ set: wrapperOptionSet, definitions: wrapperDefinitions }, given, resolved => {
-    checkRules(resolved)
-    return noticesOf(resolved)
-  })
+  withDefaults(
+    resolveOptions({ set: wrapperOptionSet, definitions: wrapperDefinitions }, given, resolved => {
+      checkRules(resolved)
+      return noticesOf(resolved)
+    }),
+  )
 
 /** The options as text, in the order of the reference: what `--print-config` shows. */
 export const describeWrapperOptions = (

@@ -42,7 +42,7 @@ export interface WrapperOptions {
   readonly autonomy: Autonomy
   /**
    * How long the agent's last report of health is used after the agent fell silent.
-   * @default 300_000
+   * @default 300_000, or three times the interval of `autonomy` if that is longer
    */
   readonly healthLimitMs: number
   /**

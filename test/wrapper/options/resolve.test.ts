@@ -98,19 +98,28 @@ t.test('--health-limit outlasts polls that fail', t => {
       'service-autonomy-enhancement': autonomy,
       ...(limit === undefined ? {} : { 'health-limit': limit }),
     }).options.healthLimitMs
-  t.equal(read('interval=100'), 300_000, 'three intervals are enough')
+  t.equal(read('enabled=true'), 300_000)
+  const long = [100, 101, 600, 3_600].map(interval => read(`enabled=true,interval=${interval}`))
+  t.strictSame(long, [300_000, 303_000, 1_800_000, 10_800_000], 'the default follows the interval')
+  t.equal(read('interval=100', '5m'), 300_000, 'three intervals are enough')
   t.equal(read('interval=1', '10s'), 10_000)
   t.equal(read('enabled=false,interval=3600', '10s'), 10_000, 'who is not asked may be slow')
   const rule = (interval: number): string =>
     `must be at least 3 times interval=${interval} of --service-autonomy-enhancement`
-  const rows: [autonomy: string, limit: string | undefined, message: string][] = [
-    ['interval=600', undefined, `--health-limit (default) ${rule(600)}, got "5m"`],
-    ['interval=101', undefined, `--health-limit (default) ${rule(101)}, got "5m"`],
+  const rows: [autonomy: string, limit: string, message: string][] = [
+    ['interval=101', '5m', `--health-limit ${rule(101)}, got "5m"`],
     ['interval=10', '29s', `--health-limit ${rule(10)}, got "29s"`],
     ['enabled=true', '10s', `--health-limit ${rule(10)}, got "10s"`],
   ]
   for (const [autonomy, limit, message] of rows)
     t.throws(() => read(autonomy, limit), { message }, message)
+  const slow = resolve({ 'service-autonomy-enhancement': 'interval=600' })
+  t.ok(Object.isFrozen(slow.options))
+  t.match(
+    describeWrapperOptions(slow).find(({ flag }) => flag === 'health-limit'),
+    { texts: ['30m'], origin: { source: 'default' } },
+    '--print-config shows what is used',
+  )
   t.end()
 })
 
