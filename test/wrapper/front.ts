@@ -6,19 +6,27 @@ import type { TestApi } from '../../testkit/kube/api-client.js'
 
 type Answering = (request: http.IncomingMessage, response: http.ServerResponse) => boolean
 
+/** Pass a request on to the server at this address. */
+export const passOn = (
+  to: string,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): void => {
+  const { method, headers, url = '/' } = request
+  const on = http.request(to + url, { method, headers, agent: false }, answer => {
+    response.writeHead(answer.statusCode ?? 500, answer.headers)
+    response.flushHeaders()
+    answer.pipe(response)
+  })
+  on.on('error', () => response.destroy())
+  response.on('close', () => on.destroy())
+  request.pipe(on)
+}
+
 /** The embedded API behind a server that answers some requests itself. @param answers whether it did */
 export const behind = async (t: Test, upstream: TestApi, answers: Answering): Promise<TestApi> => {
   const front = http.createServer((request, response) => {
-    if (answers(request, response)) return
-    const { method, headers, url = '/' } = request
-    const on = http.request(upstream.api.url + url, { method, headers, agent: false }, answer => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers)
-      response.flushHeaders()
-      answer.pipe(response)
-    })
-    on.on('error', () => response.destroy())
-    response.on('close', () => on.destroy())
-    request.pipe(on)
+    if (!answers(request, response)) passOn(upstream.api.url, request, response)
   })
   await new Promise<void>(resolve => front.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {

@@ -8,6 +8,7 @@ import { listWatch } from '../../kube/client/list-watch.js'
 import type { WatchOptions } from '../../kube/client/watch-options.js'
 import { ROWS, type Resource } from '../store/resources.js'
 import type { Store } from '../store/store.js'
+import { apiserverCodec } from './apiserver-codec.js'
 import { itemOf, makeItemCodec } from './item-codec.js'
 
 const EVERYTHING: Readonly<Record<string, string>> = {}
@@ -66,7 +67,7 @@ export class Follower {
       what: resource,
       path: row.path,
       query: resource === 'nodes' ? { fieldSelector: `metadata.name=${self}` } : EVERYTHING,
-      codec: makeItemCodec(row),
+      codec: apiserverCodec(makeItemCodec(row)),
       parse: (came: Parameters<typeof itemOf>[1]) => itemOf(row, came, key => table.get(key)?.raw),
       sink: {
         ...store.upstream(resource),
