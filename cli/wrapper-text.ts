@@ -89,6 +89,7 @@ const neighboursText = (one: NeighboursView): string => {
 /** The wrapper for people. */
 export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string => {
   const { node, ready, resources, neighbours, health, malformed, requests, events, disk } = view
+  const { apiserverTrouble } = view
   const rows = resources.map(each => [
     each.resource,
     { text: sourceText(each), ...(each.isStale ? { colour: 'yellow' as const } : {}) },
@@ -112,6 +113,7 @@ export const wrapperStatusText = (view: WrapperStatusView, paint: Paint): string
       name =>
         paint('yellow', `! topologyKeys of ${clean(name)} cannot be read, or is empty`) + '\n',
     ),
+    ...(apiserverTrouble === null ? [] : [paint('yellow', `! ${clean(apiserverTrouble)}`), '\n']),
     ...(disk.trouble === null ? [] : [paint('yellow', `! disk: ${clean(disk.trouble)}`), '\n']),
     '\n',
     table([header, ...rows], paint),

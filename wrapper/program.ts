@@ -4,6 +4,7 @@ import { makeCredentials } from '../kube/client/credentials.js'
 import { openFolder } from './disk/folder.js'
 import { askAgent } from './health/agent-client.js'
 import type { WrapperOptions } from './options/wrapper-options.js'
+import { ServerGuard } from './own-address.js'
 import { readServerTls } from './tls.js'
 import { makeWrapper, type Wrapper } from './wrapper.js'
 
@@ -11,9 +12,12 @@ import { makeWrapper, type Wrapper } from './wrapper.js'
 export const makeProgram = (options: WrapperOptions, seams: ProgramSeams): Wrapper => {
   const { clock, random, log, version, environment } = seams
   const { kubeconfig, masterUrl, insecure } = options
+  const guard = new ServerGuard(options, log)
+  const { mayUse } = guard
   return makeWrapper(options, {
     ...{ clock, random, log, version, ask: askAgent },
-    credentials: makeCredentials({ kubeconfig, masterUrl, environment }, { clock, log }),
+    credentials: makeCredentials({ kubeconfig, masterUrl, environment, mayUse }, { clock, log }),
+    apiserverTrouble: () => guard.trouble,
     folder: openFolder(options.stateDir),
     readTls: () => (insecure ? undefined : readServerTls(options)),
   })

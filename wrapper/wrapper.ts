@@ -34,6 +34,8 @@ export interface WrapperSeams {
   readonly log: Logger
   readonly version: string
   readonly credentials: Credentials
+  /** Why the kubeconfig as it is now is not used; undefined: it is. */
+  readonly apiserverTrouble: () => string | undefined
   readonly folder: Folder
   readonly ask: AskAgent
   /** Reads the certificates of the clients' listener; undefined: plain HTTP. @throws InvalidInputError */
@@ -142,7 +144,7 @@ class NodeWrapper implements Wrapper {
   }
 
   async #open(server: WrapperServer, tls: ServerTls | undefined): Promise<void> {
-    const { clock, version } = this.#seams
+    const { clock, version, apiserverTrouble } = this.#seams
     this.#server = server
     for (const resource of RESOURCES)
       server.store.table(resource).subscribe(() => this.#changed(resource))
@@ -150,6 +152,7 @@ class NodeWrapper implements Wrapper {
       ...{ clock, version, node: this.#options.nodeName, server, proxy: this.#proxy },
       ...{ health: this.#health, persistence: this.#persistence, startedAt: clock.now() },
       connectionsEvicted: this.#connectionsEvicted,
+      apiserverTrouble,
     })
     await this.#persistence.open(server)
     await this.#listen(server, tls, views)

@@ -23,6 +23,11 @@ export interface AccessSource {
   readonly masterUrl?: string | undefined
   /** The process environment: KUBERNETES_SERVICE_HOST and _PORT are read; exec plugins inherit all of it. */
   readonly environment: Readonly<Record<string, string | undefined>>
+  /**
+   * Called with the server of a kubeconfig that has changed since it was first read. False: the last good one stays in use.
+   * @default all may be used
+   */
+  readonly mayUse?: ((server: URL) => boolean) | undefined
   /** @default '/var/run/secrets/kubernetes.io/serviceaccount' */
   readonly serviceAccountFolder?: string
 }
@@ -54,7 +59,7 @@ const readKubeconfigs = async (paths: readonly string[]): Promise<readonly Kubec
  * @throws CredentialsError when the options name no source, or the master URL is not an address
  */
 export const accessReader = (options: AccessSource): (() => Promise<Access>) => {
-  const { kubeconfig = '', masterUrl = '', context } = options
+  const { kubeconfig = '', masterUrl = '', context, mayUse = () => true } = options
   const master = masterUrl === '' ? undefined : parseServer('master URL', masterUrl)
   const paths = [kubeconfig].flat().filter(path => path !== '')
   if (paths.length > 0) {
@@ -63,8 +68,9 @@ export const accessReader = (options: AccessSource): (() => Promise<Access>) => 
       const files = await readKubeconfigs(paths)
       const text = JSON.stringify(files)
       if (last?.text === text) return last.access
-      const access = await kubeconfigAccess(files, context)
-      last = { text, access: master === undefined ? access : { ...access, server: master } }
+      const found = await kubeconfigAccess(files, context)
+      const access = master === undefined ? found : { ...found, server: master }
+      last = { text, access: last === undefined || mayUse(access.server) ? access : last.access }
       return last.access
     }
   }

@@ -99,6 +99,7 @@ const statusView: WrapperStatusView = {
     at: '2026-01-01T00:00:00.000Z',
     uptimeSeconds: 60,
     nodeTrouble: null,
+    apiserverTrouble: 'kubeconfig /k: no \u001b[31m',
     node: 'a',
   },
   ready: { isReady: true, reason: 'from disk: nodes' },
@@ -155,6 +156,7 @@ t.test('status says what is served, from where, and what is wrong', async t => {
   t.match(out, /^requests +1 gets, 2 lists, 3 watches; 5 passed through, 7 answered 503/m)
   t.match(out, /^events +2 wait for the apiserver, 3 were refused$/m)
   t.match(out, /^! disk: nodes: ENOSPC$/m)
+  t.match(out, /^! kubeconfig \/k: no /m)
   t.match(out, /^! topologyKeys of default\/odd cannot be read, or is empty$/m)
   t.match(out, /^nodes +disk, stale +3 +60 min +1 +connect ECONNREFUSED /m)
   t.match(out, /^services +api +5 +2 s /m)

@@ -105,6 +105,7 @@ export const startWrapper = async (
   const wrapper: Wrapper = makeWrapper(options, {
     ...{ clock, log, credentials, random: seededRandom(1), version: 'test', ask: agent.ask },
     ...{ folder: more.folder ?? memoryFolder(), readTls: () => undefined },
+    apiserverTrouble: () => undefined,
   })
   t.teardown(() => wrapper.stop())
   await wrapper.start()

@@ -8,6 +8,7 @@ export const wrapperStatusFixture: WrapperStatusView = {
     at: '2026-01-01T00:00:00.000Z',
     uptimeSeconds: 1.5,
     nodeTrouble: null,
+    apiserverTrouble: null,
     node: 'a',
   },
   ready: { isReady: false, reason: 'not known yet: nodes' },

@@ -48,6 +48,8 @@ export interface WrapperStatusView {
   readonly node: string
   /** Set when the cluster has no Node of this name: then services with topology have no endpoints here. */
   readonly nodeTrouble: string | null
+  /** Set when the kubeconfig has come to name the wrapper as the apiserver: the last good one is used until a restart. */
+  readonly apiserverTrouble: string | null
   readonly ready: { readonly isReady: boolean; readonly reason: string }
   readonly resources: readonly ResourceView[]
   readonly neighbours: readonly NeighboursView[]

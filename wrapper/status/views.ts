@@ -25,6 +25,7 @@ export interface Viewed {
   readonly persistence: Persistence
   readonly startedAt: number
   readonly connectionsEvicted: WrapperStatusView['connectionsEvicted']
+  readonly apiserverTrouble: () => string | undefined
 }
 
 /** API servers send a bookmark about once a minute: after a longer silence the resource is stale. */
@@ -125,6 +126,7 @@ export const makeViews = (viewed: Viewed): WrapperViews => {
       const { accepted, sent, dropped, refused } = proxy.events.counts
       return {
         ...{ version, at: at(), node, nodeTrouble, resources },
+        apiserverTrouble: viewed.apiserverTrouble() ?? null,
         uptimeSeconds: seconds(clock.now() - startedAt),
         ready: readinessOf(resources, nodeTrouble),
         neighbours: neighboursOf(viewed),
