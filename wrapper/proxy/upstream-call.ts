@@ -3,7 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { hostOf } from '../../core/address.js'
+import { canonicalAddress, hostOf } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import type { Material } from '../../kube/client/credentials.js'
@@ -72,12 +72,26 @@ const makeAgents = (tls: Material['tls']): Agents => ({
   fresh: makeAgent(tls, { keepAlive: false, maxSockets: Infinity }),
 })
 
+type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>
+
+const endText = (address = '', port = 0): string => `${canonicalAddress(address) ?? ''} ${port}`
+
+/** Both ends of a connection, as whoever opened it sees them. */
+const asOpened = ({ localAddress, localPort, remoteAddress, remotePort }: Ends): string =>
+  `${endText(localAddress, localPort)} ${endText(remoteAddress, remotePort)}`
+
+/** The same, as whoever accepted it sees them. */
+const asAccepted = ({ localAddress, localPort, remoteAddress, remotePort }: Ends): string =>
+  `${endText(remoteAddress, remotePort)} ${endText(localAddress, localPort)}`
+
 /** Connections to the apiserver that carry the callers' credentials, never ours. */
 export class UpstreamPool {
   readonly #clock: Clock
   readonly #upstream: () => Promise<Material>
   #agents: Agents | undefined
   #look: { readonly at: number; readonly found: Promise<boolean> } | undefined
+  /** Both ends of each open connection. */
+  readonly #open = new Set<string>()
 
   /** @param upstream the apiserver's address and TLS material, without credentials */
   constructor(clock: Clock, upstream: () => Promise<Material>) {
@@ -88,6 +102,11 @@ export class UpstreamPool {
   /** The apiserver's address. Rejects with CredentialsError. */
   async server(): Promise<URL> {
     return (await this.#upstream()).server
+  }
+
+  /** Whether a client's connection is one of ours: then the apiserver's address leads to ourselves, by whatever name. */
+  isOwn(accepted: Ends): boolean {
+    return this.#open.has(asAccepted(accepted))
   }
 
   /** Begin a request; the caller writes its body. Rejects with CredentialsError. */
@@ -162,6 +181,13 @@ export class UpstreamPool {
     }
   }
 
+  #remember(socket: Socket): void {
+    const ends = asOpened(socket)
+    if (this.#open.has(ends)) return
+    this.#open.add(ends)
+    socket.once('close', () => this.#open.delete(ends))
+  }
+
   #answer(request: ClientRequest, { answerMs }: UpstreamCall): Promise<UpstreamAnswer> {
     const clock = this.#clock
     const cancels = [
@@ -182,6 +208,7 @@ export class UpstreamPool {
     }
     onConnected(request, socket => {
       cancel()
+      this.#remember(socket)
       socket.setKeepAlive(true, KEEPALIVE_MS)
       if (hasAnswered) return
       listen()
