@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { Express, Request, RequestHandler } from 'express'
 import type { Clock } from '../../core/clock.js'
 import type { Logger } from '../../core/log.js'
 import { isLoopback } from '../../core/loopback.js'
 import type { Listening } from '../../net/listen.js'
+import { sourceOf } from '../../net/socket-users.js'
 import { endOf, type Sources } from '../../net/sources.js'
 import { METRICS_TYPE } from '../../net/metrics-text.js'
 import { EventStream, type StreamEvent } from './event-stream.js'
@@ -74,7 +76,7 @@ const debugFlags =
   }
 
 /** The key of a stranger's budget; undefined for a client without one. */
-const makeSourceOf =
+const makeKeyOf =
   (sources: Sources | undefined) =>
   ({ socket }: IncomingMessage): string | undefined => {
     if (sources === undefined) return undefined
@@ -82,11 +84,23 @@ const makeSourceOf =
     return sources.isMember(key) ? undefined : key
   }
 
+/** Who names nodes or opens a stream is found first, as long as that may take: root is no stranger for having come just now. */
+const findSource =
+  (
+    sources: Sources,
+    seams: { readonly clock: Clock; readonly signal: AbortSignal },
+  ): RequestHandler =>
+  async (request, response, next) => {
+    const isNamed = wantsStream(request) || queryOf(request).has('interest')
+    if (isNamed) await sourceOf(request.socket, sources, seams)
+    if (!response.destroyed) next()
+  }
+
 /** `/localinfo` and its stream. @returns what ends the stream */
 const addLocalInfo = (
   app: Express,
   { views, localinfoTime, clock, log }: LocalSeams,
-  sourceOf: (request: IncomingMessage) => string | undefined,
+  keyOf: (request: IncomingMessage) => string | undefined,
 ): (() => void) => {
   const localInfo = makeLocalInfo(views, localinfoTime, clock)
   const stream = new EventStream(clock, log)
@@ -100,7 +114,7 @@ const addLocalInfo = (
     const interest = queryOf(request).get('interest')
     if (interest !== null) {
       const names = interest.split(',').filter(name => name !== '')
-      views.setInterest(names, sourceOf(request) === undefined)
+      views.setInterest(names, keyOf(request) === undefined)
     }
     if (wantsStream(request)) {
       sendChanges()
@@ -109,7 +123,7 @@ const addLocalInfo = (
         id: localInfo.generation(),
         data: localInfo.snapshot(),
       })
-      if (stream.open(response, first, sourceOf(request))) return
+      if (stream.open(response, first, keyOf(request))) return
       // When all streams are taken, the client still gets the document: without a stream it asks again.
     }
     sendBytes(response, 'text/plain; charset=utf-8', localInfo.body())
@@ -126,12 +140,17 @@ const addLocalInfo = (
  */
 export const makeLocalApp = (seams: LocalSeams): LocalApp => {
   const { views, metricsNodes, sources, namespace, clock, log } = seams
-  const sourceOf = makeSourceOf(sources)
+  const keyOf = makeKeyOf(sources)
   const app = makeBareApp()
+  const stopping = new AbortController()
+  const { signal } = stopping
+  setMaxListeners(0, signal)
+  if (sources !== undefined) app.use(findSource(sources, { clock, signal }))
   const ends = [
-    addLocalInfo(app, seams, sourceOf),
-    addStatusRoutes(app, { views, clock, log, sourceOf }),
-    addPageRoutes(app, { views, namespace, clock, log, sourceOf }),
+    () => stopping.abort(),
+    addLocalInfo(app, seams, keyOf),
+    addStatusRoutes(app, { views, clock, log, keyOf }),
+    addPageRoutes(app, { views, namespace, clock, log, keyOf }),
   ]
   app.get('/metrics', (_request, response) =>
     sendBytes(response, METRICS_TYPE, Buffer.from(agentMetricsText(views, metricsNodes))),

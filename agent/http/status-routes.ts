@@ -15,7 +15,7 @@ interface StatusSeams {
   readonly views: Views
   readonly clock: Clock
   readonly log: Logger
-  readonly sourceOf: (request: IncomingMessage) => string | undefined
+  readonly keyOf: (request: IncomingMessage) => string | undefined
 }
 
 /** `?format=`, of which json is the default; undefined after the refusal. */
@@ -41,7 +41,7 @@ const sendNode = (views: Views, name: string, request: IncomingMessage, response
 
 const TOO_MANY = 'too many streams'
 
-const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams): (() => void) => {
+const addHistory = (app: Express, { views, clock, log, keyOf }: StatusSeams): (() => void) => {
   const stream = new EventStream(clock, log)
   const unsubscribe = views.subscribeHistory(entry =>
     stream.send({ event: 'entry', id: entry.id, data: JSON.stringify(entry) }),
@@ -59,7 +59,7 @@ const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams):
     }
     const id = view.entries.at(-1)?.id ?? Number(after)
     const first = { event: 'snapshot', id, data: JSON.stringify(view) }
-    if (!stream.open(response, () => first, sourceOf(request))) sendText(response, 503, TOO_MANY)
+    if (!stream.open(response, () => first, keyOf(request))) sendText(response, 503, TOO_MANY)
   })
   return () => {
     unsubscribe()
@@ -69,14 +69,14 @@ const addHistory = (app: Express, { views, clock, log, sourceOf }: StatusSeams):
 
 /** `/status` and `/history`, each with its stream, `/explain` and `/matrix`. @returns what ends the streams */
 export const addStatusRoutes = (app: Express, seams: StatusSeams): (() => void) => {
-  const { views, clock, log, sourceOf } = seams
+  const { views, clock, log, keyOf } = seams
   const feed = makeStatusFeed(() => views.status(), clock, log)
   const unsubscribe = views.subscribe(() => feed.changed())
   app.get('/status', (request, response) => {
     const name = queryOf(request).get('node')
     if (name !== null) sendNode(views, name, request, response)
     else if (wantsStream(request)) {
-      if (!feed.open(response, sourceOf(request))) sendText(response, 503, TOO_MANY)
+      if (!feed.open(response, keyOf(request))) sendText(response, 503, TOO_MANY)
     } else {
       const format = formatOf(request, response)
       if (format === 'json') sendJson(response, views.status())

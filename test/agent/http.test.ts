@@ -247,6 +247,25 @@ t.test('interest is trusted of root and the own user alone', async t => {
   }
 })
 
+t.test('a client that is not known yet is waited for, where it matters who it is', async t => {
+  for (const [path, isTrusted] of [
+    ['/localinfo?interest=node-1', true],
+    ['/localinfo', undefined],
+  ] as const) {
+    let asked = 0
+    const sources = {
+      // Known the second time, as after the kernel's table was read again.
+      keyOf: () => (++asked > 1 ? 'uid 0' : undefined),
+      isMember: (given: string) => given === 'uid 0',
+      askAgainMs: () => 1,
+    }
+    const { views, port } = await startLocal(t, systemClock, 'zero', sources)
+    await ask(port, path)
+    t.equal(views.isInterestTrusted, isTrusted, path)
+    t.equal(asked > 0, isTrusted === true)
+  }
+})
+
 t.test('/localinfo may say the time in other forms', async t => {
   const rows = [
     ['unix', '{"a":{"Normal":true,"Hamc":"","Time":1767225600}}\n'],

@@ -18,12 +18,12 @@ interface PageSeams {
   readonly namespace: string
   readonly clock: Clock
   readonly log: Logger
-  readonly sourceOf: (request: IncomingMessage) => string | undefined
+  readonly keyOf: (request: IncomingMessage) => string | undefined
 }
 
 /** The page at `/`, and what it alone asks for, under `/page/`: no other program may rely on that. @returns what ends its streams */
 export const addPageRoutes = (app: Express, seams: PageSeams): (() => void) => {
-  const { views, namespace, clock, log, sourceOf } = seams
+  const { views, namespace, clock, log, keyOf } = seams
   const board = (): Board => boardOf(views.status(), views.lastEntry())
   const feed = makeStatusFeed(board, clock, log)
   const unsubscribe = [
@@ -37,7 +37,7 @@ export const addPageRoutes = (app: Express, seams: PageSeams): (() => void) => {
   )
   app.get('/page/board', (request, response) => {
     if (!wantsStream(request)) sendJson(response, board())
-    else if (!feed.open(response, sourceOf(request))) sendText(response, 503, 'too many streams')
+    else if (!feed.open(response, keyOf(request))) sendText(response, 503, 'too many streams')
   })
   app.get('/page/node/:name', ({ params }, response) => {
     const node = views.node(params.name)
