@@ -69,8 +69,16 @@ export const membershipReply = (to: Message, stamp: Stamp): Message =>
 /** As Go encodes bytes in JSON. */
 const bytesOf = (text: string): string => Buffer.from(text).toString('base64')
 
+/** Longer fields are no edge's, and answers that it does not read take memory. As long as a field of an `Application` may be. */
+const MAX_ECHO = 2_048
+
+const short = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= MAX_ECHO ? value : undefined
+
 /** The fields that the edge must find again in the answer, or it does not recognize it. */
-const echoOf = ({ ID, Key, Verb, Nodename }: JsonMap): JsonMap => ({ ID, Key, Verb, Nodename })
+const echoOf = ({ ID, Key, Verb, Nodename }: JsonMap): JsonMap => ({
+  ...{ ID: short(ID), Key: short(Key), Verb: short(Verb), Nodename: short(Nodename) },
+})
 
 /** The request with a successful outcome. @param body the Kubernetes API's answer; undefined for an empty one */
 export const approved = (asked: JsonMap, body: string | undefined): JsonMap => ({

@@ -162,6 +162,12 @@ t.test('what became of a request to the Kubernetes API of an edge', t => {
     ...{ ...echo, Status: 'Rejected', Reason: 'gone' },
     Error: { ErrStatus: { status: 'Failure', reason: 'NotFound', code: 404 } },
   })
+  const [most, more] = ['x'.repeat(2_048), 'x'.repeat(2_049)]
+  t.strictSame(
+    JSON.parse(JSON.stringify(approved({ ID: most, Key: more, Verb: [], Nodename: {} }, ''))),
+    { ID: most, Status: 'Approved', RespBody: '' },
+    'what no edge writes is not repeated, however much it is',
+  )
   const of = { ...asked, source: 'metaserver', operation: 'null', resource: 'watchapp/sync' }
   t.match(watchesReply(of, stamp, {}), {
     ...{ parentId: 'q1', source: 'dynamiccontroller', group: 'resource', content: {} },
