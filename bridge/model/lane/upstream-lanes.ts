@@ -109,6 +109,15 @@ export class UpstreamLanes<T> {
     return task
   }
 
+  /** Take out the first queued request of this kind, without running it; undefined when there is none. */
+  remove(isOver: (task: Task<T>) => boolean): Task<T> | undefined {
+    for (const tasks of Object.values(this.#waiting)) {
+      const index = tasks.findIndex(isOver)
+      if (index !== -1) return this.#remove(tasks, index)
+    }
+    return undefined
+  }
+
   /** A request that was taken has ended, successfully or not. */
   done({ key, lane, isAgents }: Task<T>): void {
     this.#busy.delete(key)

@@ -55,6 +55,11 @@ export class UpstreamTurns<T> {
     return this.#lanes.get(node)
   }
 
+  /** Nodes that are paused now. */
+  get paused(): ReadonlySet<NodeName> {
+    return this.#paused
+  }
+
   /** Queue a request. @returns Events that were dropped for lack of room */
   push(node: NodeName, task: Task<T>): readonly Task<T>[] {
     const lanes = this.#lanes.get(node) ?? this.#makeLanes()
@@ -74,6 +79,15 @@ export class UpstreamTurns<T> {
 
   resume(node: NodeName): void {
     if (this.#paused.delete(node) && this.#lanes.has(node)) this.#others.add(node)
+  }
+
+  /** Take out a node's first queued request of this kind, without running it; undefined when there is none. */
+  remove(node: NodeName, isOver: (task: Task<T>) => boolean): Task<T> | undefined {
+    const lanes = this.#lanes.get(node)
+    const task = lanes?.remove(isOver)
+    this.#bytes -= task?.bytes ?? 0
+    if (lanes?.isIdle === true) this.#lanes.delete(node)
+    return task
   }
 
   /** The next request that may run now; undefined when there is none. Call it until then after each `push`, `done` and `resume`. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { KubeStatus } from '../../../core/errors.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
+import type { ReplyForm } from '../route/upstream.js'
 import { EDGE_CONTROLLER, OK, RESOURCE_GROUP, type Message, type Stamp } from './message.js'
 import { errStatus } from './status.js'
 
@@ -109,3 +110,29 @@ export const watchesReply = (to: Message, stamp: Stamp, failed: JsonMap): Messag
     operation: 'applicationResponse',
     content: failed,
   })
+
+/** The request of an edge's MetaServer; empty when it cannot be read. */
+export const askedBy = ({ content }: Message): JsonMap => (isMap(content) ? content : {})
+
+/** A refusal in the form that the sender understands; undefined when it expects no answer. */
+export const refusalReply = (
+  form: ReplyForm,
+  to: Message,
+  stamp: Stamp,
+  refusal: KubeStatus,
+): Message | undefined => {
+  switch (form) {
+    case 'none':
+      return undefined
+    case 'application':
+      return applicationReply(to, stamp, rejected(askedBy(to), refusal))
+    case 'answer':
+      return answerReply(to, stamp, { refusal })
+    case 'membership':
+    case 'object':
+    case 'ok':
+    case 'text':
+    case 'watches':
+      return errorReply(to, stamp, refusal.message)
+  }
+}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { InvalidInputError } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
-import { isMap, type JsonMap } from '../../../core/json.js'
 import type { WriteGuard } from '../../../kube/client/write.js'
 import { contentObject } from '../../model/message/content.js'
 import type { Message, Stamp } from '../../model/message/message.js'
@@ -9,11 +8,11 @@ import {
   answerReply,
   applicationReply,
   approved,
-  errorReply,
+  askedBy,
   membershipReply,
   objectReply,
   okReply,
-  rejected,
+  refusalReply,
   textReply,
   watchesReply,
 } from '../../model/message/reply.js'
@@ -57,19 +56,6 @@ const wellReply = (
   }
 }
 
-/** The request of an edge's MetaServer; empty when it cannot be read. */
-const askedBy = ({ content }: Message): JsonMap => (isMap(content) ? content : {})
-
-const replyOf = (form: ReplyForm, message: Message, stamp: Stamp, result: Result): Message => {
-  if (result.kind !== 'refused') return wellReply(form, { message, stamp }, result)
-  const { refusal } = result
-  if (form === 'application')
-    return applicationReply(message, stamp, rejected(askedBy(message), refusal))
-  return form === 'answer'
-    ? answerReply(message, stamp, { refusal })
-    : errorReply(message, stamp, refusal.message)
-}
-
 /** The outcome of a request, as metrics name it. */
 const outcomeOf = (result: Result): string => {
   if (result.kind !== 'refused') return 'done'
@@ -94,6 +80,13 @@ export class Executor {
     return this.#seams.client.serverTime()
   }
 
+  /** Why a request is too late to be carried out; undefined when it is not. */
+  lateness({ route, arrivedAt }: Pick<Request, 'route' | 'arrivedAt'>): string | undefined {
+    const limitMs = route.lane === 'lease' ? LEASE_PATIENCE_MS : this.#patienceMs
+    const waitedMs = this.#seams.clock.now() - arrivedAt
+    return waitedMs > limitMs ? `it waited for ${Math.round(waitedMs / 1_000)} s` : undefined
+  }
+
   async execute(
     request: Request,
     stamp: () => Stamp,
@@ -101,16 +94,18 @@ export class Executor {
     const result = await this.#result(request)
     const { reply: form } = request.route
     const outcome = outcomeOf(result)
+    const { message, resource } = request
+    if (result.kind === 'refused')
+      return { reply: refusalReply(form, message, stamp(), result.refusal), outcome }
     if (form === 'none') return { reply: undefined, outcome }
-    const reply = replyOf(form, request.message, stamp(), result)
-    const { resource } = request
+    const reply = wellReply(form, { message, stamp: stamp() }, result)
     if (form === 'object' && result.kind === 'object' && resource !== undefined)
       this.#seams.downstream.answering(resource, result.object)
     return { reply, outcome }
   }
 
   async #result(request: Request): Promise<Result> {
-    const lateReason = (): string | undefined => this.#lateness(request)
+    const lateReason = (): string | undefined => this.lateness(request)
     const late = lateReason()
     if (late !== undefined) return refused(504, 'Timeout', late)
     const { node, message, route, servedAt } = request
@@ -140,12 +135,5 @@ export class Executor {
     } catch (error) {
       return failure(error)
     }
-  }
-
-  /** Why a request is too late to be carried out; undefined when it is not. */
-  #lateness({ route, arrivedAt }: Request): string | undefined {
-    const limitMs = route.lane === 'lease' ? LEASE_PATIENCE_MS : this.#patienceMs
-    const waitedMs = this.#seams.clock.now() - arrivedAt
-    return waitedMs > limitMs ? `it waited for ${Math.round(waitedMs / 1_000)} s` : undefined
   }
 }

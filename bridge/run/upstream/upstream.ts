@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../core/clock.js'
-import { reasonOf } from '../../../core/errors.js'
+import { reasonOf, type KubeStatus } from '../../../core/errors.js'
 import type { NodeName } from '../../../core/ids.js'
 import { isMap, type JsonMap } from '../../../core/json.js'
 import type { Logger } from '../../../core/log.js'
@@ -11,7 +11,7 @@ import type { Task } from '../../model/lane/upstream-lanes.js'
 import { UpstreamTurns, type Turn } from '../../model/lane/upstream-turns.js'
 import type { Message, Stamp } from '../../model/message/message.js'
 import { parseMessage } from '../../model/message/parse.js'
-import { errorReply } from '../../model/message/reply.js'
+import { errorReply, refusalReply } from '../../model/message/reply.js'
 import { objectKey } from '../../model/resource/resource.js'
 import type { Upstream as What, UpstreamRoute } from '../../model/route/upstream.js'
 import type { Request } from './call.js'
@@ -21,7 +21,7 @@ import type { Executor } from './executor.js'
 export interface UpstreamSeams {
   readonly clock: Clock
   readonly log: Logger
-  readonly executor: Pick<Executor, 'execute' | 'serverTime'>
+  readonly executor: Pick<Executor, 'execute' | 'lateness' | 'serverTime'>
   readonly counters: UpstreamCounters
 }
 
@@ -30,11 +30,13 @@ const REQUEST_BYTES = 512
 /** Longer keys belong to no valid object. */
 const MAX_KEY = 1_024
 
-/**
- * All queued requests together. Beyond it each node that has some is not read until half of its own are done, so only those
- * whose requests do not come to an end are held for longer.
- */
+/** All queued requests together. Beyond it a node with more than its share is not read. */
 const MAX_BYTES = 96 << 20
+/** More than nodes ask for at a time, so that only those who fill the room are held when it is full. */
+const SHARE_BYTES = 64 << 10
+
+/** How often it is checked what has waited too long behind answers that are not read. */
+const CHECK_MS = 5_000
 
 /** A queued request. Its frame is kept as text: a parsed one may take thirty times the memory. */
 type Queued = Omit<Request, 'message'> & { readonly frame: string }
@@ -63,8 +65,8 @@ const isAgents = ({ route: { handler } }: Asked): boolean =>
 
 /**
  * Edges' requests: queued per node and object, Leases first, nodes in round-robin. A node with too many queued requests is
- * not read until half of them are done, and of one that does not read its answers only Leases run; other nodes are not
- * affected.
+ * not read until half of them are done, and of one that does not read its answers only Leases run, and what waits too long
+ * is refused; other nodes are not affected.
  */
 export class Upstream {
   readonly #seams: UpstreamSeams
@@ -72,6 +74,7 @@ export class Upstream {
   readonly #turns = new UpstreamTurns<Queued>()
   readonly #links = new Map<NodeName, NodeLink>()
   #running = 0
+  #cancelCheck: (() => void) | undefined
 
   constructor(seams: UpstreamSeams) {
     this.#seams = seams
@@ -98,6 +101,9 @@ export class Upstream {
   caughtUp({ node }: NodeLink): void {
     this.#turns.resume(node)
     this.#pump()
+    if (this.#turns.paused.size > 0) return
+    this.#cancelCheck?.()
+    this.#cancelCheck = undefined
   }
 
   ended(link: NodeLink): void {
@@ -161,7 +167,14 @@ export class Upstream {
 
   #isFull(node: NodeName): boolean {
     const lanes = this.#turns.lanesOf(node)
-    return lanes?.isFull === true || (lanes?.isIdle === false && this.#turns.bytes > MAX_BYTES)
+    if (lanes === undefined) return false
+    return lanes.isFull || (lanes.bytes > SHARE_BYTES && this.#turns.bytes > MAX_BYTES)
+  }
+
+  /** Read the node again if there is room. */
+  #readOn(node: NodeName): void {
+    if (this.#turns.lanesOf(node)?.mayResume !== false && !this.#isFull(node))
+      this.#links.get(node)?.release('lane')
   }
 
   #pump(): void {
@@ -199,14 +212,48 @@ export class Upstream {
   #answer(node: NodeName, reply: Message): void {
     const link = this.#links.get(node)
     link?.send(reply)
-    if (link?.isBehind === true) this.#turns.pause(node)
+    if (link?.isBehind !== true) return
+    this.#turns.pause(node)
+    if (this.#cancelCheck === undefined) this.#checkAfter(CHECK_MS)
+  }
+
+  /** Refuse what has waited too long behind unread answers, one after another, so that others are served meanwhile. */
+  #check(): void {
+    const isMore = this.#refuseLate()
+    this.#cancelCheck = undefined
+    if (this.#turns.paused.size > 0) this.#checkAfter(isMore ? 0 : CHECK_MS)
+  }
+
+  #checkAfter(ms: number): void {
+    this.#cancelCheck = this.#seams.clock.after(ms, () => this.#check())
+  }
+
+  /** @returns whether there was such a request */
+  #refuseLate(): boolean {
+    const { executor } = this.#seams
+    for (const node of this.#turns.paused) {
+      const late = this.#turns.remove(node, ({ value }) => executor.lateness(value) !== undefined)
+      if (late === undefined) continue
+      const { frame, ...value } = late.value
+      const message = executor.lateness(value) ?? ''
+      this.#refuse({ ...value, message: parseMessage(frame) }, { status: 504, reason: 'Timeout', message }) // prettier-ignore
+      this.#readOn(node)
+      return true
+    }
+    return false
+  }
+
+  /** Answer a request that is not carried out. */
+  #refuse({ node, message, route }: Request, refusal: KubeStatus): void {
+    this.#seams.counters.requests.add(`${route.handler} failed`)
+    const reply = refusalReply(route.reply, message, this.#stamp(), refusal)
+    if (reply !== undefined) this.#answer(node, reply)
   }
 
   #ended(turn: Turn<Queued>): void {
     this.#turns.done(turn)
     this.#running--
-    if (this.#turns.lanesOf(turn.node)?.mayResume !== false)
-      this.#links.get(turn.node)?.release('lane')
+    this.#readOn(turn.node)
     this.#pump()
   }
 

@@ -52,6 +52,7 @@ t.test(
     const log = recordingLog()
     const executor = {
       execute: () => Promise.reject(new Error('a bug')),
+      lateness: () => undefined,
       serverTime: () => undefined,
     }
     const limited = limitBugs(log, clock)

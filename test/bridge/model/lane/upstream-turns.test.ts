@@ -40,6 +40,32 @@ t.test('of a node that is paused only Leases run', t => {
   t.end()
 })
 
+t.test('what is taken out does not run, and is no longer counted', t => {
+  const turns = new UpstreamTurns<string>()
+  turns.pause(A)
+  t.strictSame([...turns.paused], ['a'])
+  for (const lane of ['event', 'request', 'lease'] as const) turns.push(A, task(lane, lane))
+  const remove = (node: NodeName, value: string) =>
+    turns.remove(node, task => task.value === value)?.value
+  t.equal(remove(A, 'none'), undefined)
+  t.equal(remove(B, 'event'), undefined)
+  t.strictSame([remove(A, 'event'), remove(A, 'request')], ['event', 'request'])
+  t.strictSame([turns.waiting, turns.bytes], [1, 1])
+  const lease = turns.take()!
+  t.equal(remove(A, 'lease'), undefined, 'what runs is not taken out')
+  turns.push(A, task('request', 'next'))
+  t.equal(remove(A, 'next'), 'next')
+  turns.done(lease)
+  turns.push(A, task('request', 'last'))
+  t.equal(remove(A, 'last'), 'last')
+  t.equal(turns.lanesOf(A), undefined)
+  turns.resume(A)
+  t.strictSame(drain(turns), [])
+  turns.push(A, task('request', 'again'))
+  t.strictSame(drain(turns), ['a again'])
+  t.end()
+})
+
 t.test('nodes are served round-robin', t => {
   const turns = new UpstreamTurns<string>()
   for (let index = 0; index < 10; index++) turns.push(A, task('request', `flood${index}`))

@@ -12,6 +12,7 @@ import {
   membershipReply,
   objectReply,
   okReply,
+  refusalReply,
   rejected,
   textReply,
   watchesReply,
@@ -173,5 +174,20 @@ t.test('what became of a request to the Kubernetes API of an edge', t => {
     ...{ parentId: 'q1', source: 'dynamiccontroller', group: 'resource', content: {} },
     ...{ operation: 'applicationResponse', resource: 'watchapp/sync' },
   })
+  t.end()
+})
+
+t.test('a refusal has the form that its sender understands', t => {
+  const refusalOf = (form: Parameters<typeof refusalReply>[0], content: unknown = null) =>
+    refusalReply(form, { ...asked, content }, stamp, notFound)
+  t.equal(refusalOf('none'), undefined)
+  t.match(refusalOf('answer'), { operation: 'response', content: { Err: { ErrStatus: { code: 404 } } } }) // prettier-ignore
+  t.match(refusalOf('application', { ID: 'a' }), {
+    ...{ parentId: 'q1', operation: 'applicationResponse' },
+    content: { ID: 'a', Status: 'Rejected', Error: { ErrStatus: { code: 404 } } },
+  })
+  t.match(refusalOf('application', 'x'), { content: { Status: 'Rejected' } })
+  for (const form of ['membership', 'object', 'ok', 'text', 'watches'] as const)
+    t.match(refusalOf(form), { operation: 'error', content: 'error: gone' }, form)
   t.end()
 })

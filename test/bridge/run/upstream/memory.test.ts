@@ -8,7 +8,7 @@ import { Upstream } from '../../../../bridge/run/upstream/upstream.js'
 import { parseNodeName } from '../../../../core/ids.js'
 import { silentLog } from '../../../../core/log.js'
 import { FakeClock, settle } from '../../../../testkit/fake-clock.js'
-import { said } from './upstream-stage.js'
+import { openUpstream, said } from './upstream-stage.js'
 
 const MIB = 2 ** 20
 
@@ -19,6 +19,7 @@ t.test('however many edges send requests that do not end, what waits is bounded'
       new Promise<{ reply: undefined; outcome: 'ok' }>(resolve =>
         running.push(() => resolve({ reply: undefined, outcome: 'ok' })),
       ),
+    lateness: () => undefined,
     serverTime: () => undefined,
   }
   const counters = new UpstreamCounters()
@@ -54,4 +55,32 @@ t.test('however many edges send requests that do not end, what waits is bounded'
     await settle()
   }
   t.strictSame([upstream.waiting, upstream.running, [...held]], [0, 0, []], 'all is served')
+})
+
+t.test('edges that fill the room and do not read their answers delay nobody else', async t => {
+  const { api, clock, connect, say, upstream } = openUpstream()
+  const edges = Array.from({ length: 13 }, (_, at) => connect(`evil${at}`))
+  const large = said('query', 'shop/configmap/big', 'x'.repeat(8 * MIB - 600))
+  for (const edge of edges) {
+    edge.isBehind = true
+    say(edge, said('query', 'shop/configmap/big'))
+    for (let frames = 0; frames < 3 && !edge.isHeld; frames++) say(edge, large)
+  }
+  await settle()
+  t.ok(upstream.waiting >= 12, 'the room is full')
+  let end = (): void => undefined
+  api.gate = () => new Promise(resolve => (end = resolve))
+  const honest = connect('e1')
+  for (let at = 0; at < 20; at++) say(honest, said('query', 'shop/configmap/must'))
+  t.strictSame(honest.held, [], 'who asks for little is read')
+  await settle()
+  api.gate = () => Promise.resolve()
+  end()
+  await clock.advance(36_000)
+  t.equal(upstream.waiting, 0)
+  t.equal(honest.sent.length, 20)
+  say(honest, { ...large, resource: 'shop/configmap/must' })
+  await settle()
+  t.notOk(honest.isHeld)
+  t.equal(honest.sent.length, 21)
 })
