@@ -30,10 +30,13 @@ const REQUEST_BYTES = 512
 /** Longer keys belong to no valid object. */
 const MAX_KEY = 1_024
 
-/** All queued requests together. Beyond it a node with more than its share is not read. */
+/** All queued requests together. Beyond it a node with more than its share is not read, and a larger request is not queued. */
 const MAX_BYTES = 96 << 20
 /** More than nodes ask for at a time, so that only those who fill the room are held when it is full. */
 const SHARE_BYTES = 64 << 10
+const NO_ROOM: KubeStatus = {
+  ...{ status: 503, reason: 'ServiceUnavailable', message: 'too many requests wait' },
+}
 
 /** How often it is checked what has waited too long behind answers that are not read. */
 const CHECK_MS = 5_000
@@ -42,6 +45,9 @@ const CHECK_MS = 5_000
 type Queued = Omit<Request, 'message'> & { readonly frame: string }
 
 type Asked = Extract<What, { readonly kind: 'request' | 'special' }>
+
+/** Memory of a frame's text: one character that is not Latin-1 makes each take two bytes. */
+const memoryOf = (frame: string): number => frame.length * (/[\u0100-\uffff]/.test(frame) ? 2 : 1)
 
 /** Messages that start or end watches must stay in order. */
 const WATCHES = 'sync-watches'
@@ -151,7 +157,7 @@ export class Upstream {
     const { node } = link
     const { lane } = what.route
     const task: Task<Queued> = {
-      ...{ lane, key: keyOf(what, message), bytes: REQUEST_BYTES + frame.length },
+      ...{ lane, key: keyOf(what, message), bytes: REQUEST_BYTES + memoryOf(frame) },
       isAgents: isAgents(what),
       value: {
         ...{ node, frame, route: what.route, arrivedAt: clock.now() },
@@ -161,8 +167,15 @@ export class Upstream {
     }
     const dropped = this.#turns.push(node, task)
     if (dropped.length > 0) counters.dropped.add('event', dropped.length)
-    if (this.#isFull(node)) link.hold('lane')
     this.#pump()
+    if (this.#hasNoRoom(node, task)) this.#refuse({ ...task.value, message }, NO_ROOM)
+    if (this.#isFull(node)) link.hold('lane')
+  }
+
+  /** @returns whether the request could not run at once, and is not queued either */
+  #hasNoRoom(node: NodeName, task: Task<Queued>): boolean {
+    if (task.bytes <= SHARE_BYTES || this.#turns.bytes <= MAX_BYTES) return false
+    return this.#turns.remove(node, other => other === task) !== undefined
   }
 
   #isFull(node: NodeName): boolean {
