@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { isMap, jsonBytes, sameJson, setKey } from './json.js'
+import { copyJson, isMap, jsonWork, sameJson, setKey, VALUE_WORK } from './json.js'
 
 /** One operation of RFC 6902. */
 export interface PatchOperation {
@@ -16,8 +16,18 @@ export type Patched = (
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly at: number; readonly trouble: string }
 ) & {
-  /** What its operations cost: bytes of JSON that were added, copied or compared, and items of lists that moved up. */
+  /**
+   * What its operations cost: a constant for each, their paths, the values that were added, copied or compared (`jsonWork`),
+   * and items of lists that moved up.
+   */
   readonly work: number
+}
+
+export interface PatchOptions {
+  /** Makes what is written from an operation's value; a deep copy by default. Called when the operation's turn comes. */
+  readonly copy?: (value: unknown) => unknown
+  /** The patch fails when its work becomes more, or more than one patch may be. */
+  readonly mostWork?: number
 }
 
 /** Aborts a patch; never leaves this file. */
@@ -26,8 +36,11 @@ class Failed extends Error {}
 /** As in the apiserver: how many bytes the copies of one patch may add. A few operations that copy copies could fill memory. */
 const MOST_COPIED = 3 * 1_048_576
 
-/** How much work one patch may be. Thousands of short operations on a long list could take minutes. */
-const MOST_WORK = 64 * 1_048_576
+/** How much work one patch may be: about a second. Thousands of short operations on a long list could take minutes. */
+const MOST_WORK = 256 * 1_048_576
+
+/** What an operation costs beside its paths and values. */
+const OPERATION_WORK = 8 * VALUE_WORK
 
 /** In words; undefined when the error is a bug. */
 const troubleOf = (error: unknown): string | undefined => {
@@ -41,12 +54,14 @@ const INDEX = /^[+-]?\d+$/
 
 const nowhere = (key: string): Failed => new Failed(`"${key}" leads nowhere`)
 
+const unescaped = (key: string): string =>
+  key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key
+
 /** The keys of a JSON pointer (RFC 6901); none for the whole document. What is before the first slash is ignored. */
-const keysOf = (pointer: unknown): string[] => {
-  if (typeof pointer !== 'string') throw new Failed('a path is missing')
+const keysOf = (pointer: string): string[] => {
   const [before, ...keys] = pointer.split('/')
   if (before !== '' && keys.length === 0) throw new Failed('a path must begin with a slash')
-  return keys.map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return keys.map(unescaped)
 }
 
 /** The index that a key names in a list of this length; negative ones count from the end. */
@@ -86,12 +101,16 @@ const replace = (parent: unknown, key: string, value: unknown): void => {
 
 /** A document that operations change in place. */
 class Draft {
+  readonly #copy: (value: unknown) => unknown
+  readonly #mostWork: number
   #root: unknown
   #copied = 0
   #work = 0
 
-  constructor(root: unknown) {
+  constructor(root: unknown, { copy = structuredClone, mostWork = MOST_WORK }: PatchOptions) {
     this.#root = root
+    this.#copy = copy
+    this.#mostWork = Math.min(mostWork, MOST_WORK)
   }
 
   get root(): unknown {
@@ -102,17 +121,17 @@ class Draft {
     return this.#work
   }
 
-  carryOut({ op, path, from, value }: PatchOperation): void {
-    this.#count(jsonBytes(value))
+  carryOut({ op, path, from, value: given }: PatchOperation): void {
+    this.#count(OPERATION_WORK + jsonWork(given))
     switch (op) {
       case 'add':
-        add(...this.#place(path), structuredClone(value))
+        add(...this.#place(path), this.#copy(given))
         break
       case 'remove':
         remove(...this.#place(path))
         break
       case 'replace':
-        this.#replace(path, structuredClone(value))
+        this.#replace(path, this.#copy(given))
         break
       case 'move': {
         // The target path is resolved after the value has been removed from its old place.
@@ -124,9 +143,7 @@ class Draft {
         add(...this.#place(path), this.#copyOf(this.#valueAt(from) ?? null))
         break
       case 'test':
-        // The apiserver treats a missing key as null.
-        if (!sameJson((path === '' ? this.#root : this.#valueAt(path)) ?? null, value))
-          throw new Failed('the value is another one')
+        this.#test(path, given)
         break
       default:
         throw new Failed('there is no such operation')
@@ -143,7 +160,15 @@ class Draft {
     this.#root = value
   }
 
+  #test(path: string, given: unknown): void {
+    // The apiserver treats a missing key as null.
+    const found = (path === '' ? this.#root : this.#valueAt(path)) ?? null
+    this.#count(jsonWork(found))
+    if (!sameJson(found, this.#copy(given))) throw new Failed('the value is another one')
+  }
+
   #copyOf(value: unknown): unknown {
+    this.#count(jsonWork(value))
     const text = JSON.stringify(value)
     const bytes = Buffer.byteLength(text)
     this.#count(bytes)
@@ -161,11 +186,14 @@ class Draft {
 
   #count(work: number): void {
     this.#work += work
-    if (this.#work > MOST_WORK) throw new Failed('the patch is too much work')
+    if (this.#work > this.#mostWork) throw new Failed('the patch is too much work')
   }
 
   /** Where a pointer leads: the parent of the value, and its key there. The whole document has no parent. */
   #place(pointer: unknown): [parent: unknown, key: string] {
+    if (typeof pointer !== 'string') throw new Failed('a path is missing')
+    const dear = pointer.split('/').length + pointer.split('~').length
+    this.#count(pointer.length + VALUE_WORK * dear)
     const keys = keysOf(pointer)
     const last = keys.pop()
     if (last === undefined) throw new Failed('the whole document has no place')
@@ -179,8 +207,12 @@ class Draft {
  * JSON patch (RFC 6902), as lenient as the apiserver's library about missing keys of maps, missing values and negative
  * indices. Does not change `target`.
  */
-export const applyJsonPatch = (target: unknown, operations: readonly PatchOperation[]): Patched => {
-  const draft = new Draft(structuredClone(target))
+export const applyJsonPatch = (
+  target: unknown,
+  operations: readonly PatchOperation[],
+  options: PatchOptions = {},
+): Patched => {
+  const draft = new Draft(copyJson(target), options)
   for (const [at, operation] of operations.entries()) {
     try {
       draft.carryOut(operation)

@@ -34,10 +34,10 @@ export const SERVICE_SUFFIX = 'svc'
  */
 const MAX_OWN_BYTES = 32 * 1_048_576
 /**
- * Bytes of JSON that overrides may read and write in all units together. What they come to may be small, and making it still
- * keep the controller from all other grids.
+ * Work (`jsonWork`) that overrides may be in all units together: three seconds at most. What they come to may be small, and
+ * making it still keep the controller from all other grids. 30 KiB for each of a thousand units take less than half.
  */
-const MAX_WORK = 64 * 1_048_576
+const MAX_WORK = 512 * 1_048_576
 /** The largest number of keys that the annotation may have. */
 const MAX_TOPOLOGY_KEYS = 16
 
@@ -157,7 +157,7 @@ export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf)
   let ownBytes = 0
   let work = 0
   for (const unit of units) {
-    const chosen = templateOf(grid, unit)
+    const chosen = templateOf(grid, unit, MAX_WORK - work)
     if (chosen.ok) ownBytes += chosen.ownBytes
     work += chosen.work
     if (ownBytes > MAX_OWN_BYTES)
@@ -168,7 +168,7 @@ export const renderGrid = (grid: Grid, units: readonly string[], nameOf: NameOf)
     if (work > MAX_WORK)
       return tooLarge(
         units,
-        `spec.overrides must read and write at most ${MAX_WORK} bytes in all units together, and take more`,
+        `spec.overrides must take at most ${MAX_WORK} steps of work in all units together, and take more`,
       )
     parts.push(renderUnit(grid, unit, chosen, nameOf))
   }

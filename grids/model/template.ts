@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { applyJsonPatch, type PatchOperation } from '../../core/json-patch.js'
-import { isMap, jsonBytes, setKey, type JsonMap } from '../../core/json.js'
+import { copyJson, jsonBytes, jsonWork } from '../../core/json.js'
 import type { Json, WorkloadGrid } from './grid.js'
 import { isTooDeep, MAX_DEPTH } from './nulls.js'
 import { templateTrouble } from './schema.js'
@@ -19,7 +19,7 @@ export type UnitTemplate = (
       readonly message: string
     }
 ) & {
-  /** What overrides cost: bytes of JSON that were read and written. */
+  /** What overrides cost: the work (`jsonWork`) of what was read and written. */
   readonly work: number
 }
 
@@ -28,40 +28,40 @@ const UNIT = '{{unit}}'
 /** More than etcd stores in one object. */
 const MAX_TEMPLATE_BYTES = 1_572_864
 
-/** A value with `{{unit}}` replaced in all text values; keys stay the same. */
-const withUnit = (value: unknown, unit: string): unknown => {
-  if (typeof value === 'string') return value.replaceAll(UNIT, () => unit)
-  if (Array.isArray(value)) return value.map(item => withUnit(item, unit))
-  if (!isMap(value)) return value
-  const copy: JsonMap = {}
-  for (const [key, inner] of Object.entries(value)) setKey(copy, key, withUnit(inner, unit))
-  return copy
-}
+/** A copy of a value with `{{unit}}` replaced in all text values; keys stay the same. */
+const withUnit = (value: unknown, unit: string): unknown =>
+  copyJson(value, text => text.replaceAll(UNIT, () => unit))
 
 /** The overrides of a unit as one patch, and of which override each operation is. */
 const patchOf = (
   grid: WorkloadGrid,
   unit: string,
 ): { readonly operations: readonly PatchOperation[]; readonly origins: readonly number[] } => {
-  const operations: PatchOperation[] = []
-  const origins: number[] = []
-  for (const [at, { units, patches }] of grid.overrides.entries()) {
-    if (units !== undefined && !units.includes(unit)) continue
-    for (const patch of patches) {
-      operations.push({ ...patch, value: withUnit(patch.value, unit) })
-      origins.push(at)
-    }
+  const own = [...grid.overrides.entries()].filter(
+    ([, { units }]) => units === undefined || units.includes(unit),
+  )
+  return {
+    operations: own.flatMap(([, { patches }]) => patches),
+    origins: own.flatMap(([at, { patches }]) => patches.map(() => at)),
   }
-  return { operations, origins }
 }
 
 /** The template with a unit's overrides applied in order, as a copy. Only what they come to is checked. */
-const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTemplate => {
+const overridden = (
+  grid: WorkloadGrid,
+  template: Json,
+  unit: string,
+  mostWork: number,
+): UnitTemplate => {
   const { operations, origins } = patchOf(grid, unit)
   const [first] = origins
   if (first === undefined) return { ok: true, template, ownBytes: 0, work: 0 }
-  const patched = applyJsonPatch(template, operations)
-  const work = jsonBytes(template) + patched.work
+  const templateWork = jsonWork(template)
+  const patched = applyJsonPatch(template, operations, {
+    copy: value => withUnit(value, unit),
+    mostWork: mostWork - templateWork,
+  })
+  const work = templateWork + patched.work
   const failed = (where: string, message: string, more = 0): UnitTemplate => ({
     ...{ ok: false, reason: 'OverrideFailed', work: work + more },
     message: `spec.overrides${where}: ${message}`,
@@ -74,19 +74,23 @@ const overridden = (grid: WorkloadGrid, template: Json, unit: string): UnitTempl
   if (isTooDeep(patched.value))
     return failed(all, `the template must be at most ${MAX_DEPTH} levels deep`)
   const ownBytes = jsonBytes(patched.value)
+  const ownWork = jsonWork(patched.value)
   if (ownBytes > MAX_TEMPLATE_BYTES)
     return failed(
       all,
       `the template must have at most ${MAX_TEMPLATE_BYTES} bytes, got ${ownBytes}`,
-      ownBytes,
+      ownWork,
     )
   const trouble = templateTrouble(template, patched.value)
-  if (trouble !== undefined) return failed(all, trouble, ownBytes)
-  return { ok: true, template: patched.value as Json, ownBytes, work: work + ownBytes }
+  if (trouble !== undefined) return failed(all, trouble, ownWork)
+  return { ok: true, template: patched.value as Json, ownBytes, work: work + ownWork }
 }
 
-/** The template of a unit's child: the one that `templates` names or the default, with the unit's overrides. */
-export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
+/**
+ * The template of a unit's child: the one that `templates` names or the default, with the unit's overrides. They stop when
+ * their work is more than `mostWork`.
+ */
+export const templateOf = (grid: WorkloadGrid, unit: string, mostWork = Infinity): UnitTemplate => {
   const name = grid.templates.get(unit) ?? grid.defaultTemplateName
   const template = name === 'default' ? grid.template : grid.templatePool.get(name)
   if (template === undefined) {
@@ -98,7 +102,7 @@ export const templateOf = (grid: WorkloadGrid, unit: string): UnitTemplate => {
       work: 0,
     }
   }
-  return overridden(grid, template, unit)
+  return overridden(grid, template, unit, mostWork)
 }
 
 /** Equal for units whose children differ only in the unit's name, so that one dry run checks all of them. */

@@ -118,25 +118,73 @@ t.test('what becomes too deep for the stack is an error like any other', t => {
   t.end()
 })
 
-t.test(
-  'the work of a patch is what it reads and writes, also of one that fails, and is bounded',
-  t => {
-    const target = { list: Array.from({ length: 1_000 }, () => 0), text: 'x'.repeat(98) }
-    const none = 'null'.length
-    const rows: [given: Partial<PatchOperation> & { op: string }, work: number][] = [
-      [{ op: 'add', path: '/new', value: 'xx' }, 4],
-      [{ op: 'test', path: '/text', value: target.text }, 100],
-      [{ op: 'copy', from: '/text', path: '/copy' }, none + 100],
-      [{ op: 'remove', path: '/list/0' }, none + 1_000],
-      [{ op: 'move', from: '/list/0', path: '/list/5' }, none + 1_000 + 999],
-      [{ op: 'test', path: '/text', value: 'another' }, 9],
-    ]
-    for (const [given, work] of rows) t.match(applyJsonPatch(target, [operation(given)]), { work })
-    const long = { list: Array.from({ length: 100_000 }, () => 0) }
-    const shifts = Array.from({ length: 1_000 }, () => operation({ op: 'remove', path: '/list/0' }))
-    const patched = applyJsonPatch(long, shifts)
-    t.match(patched, { ok: false, trouble: 'the patch is too much work' })
-    t.ok(patched.work < 65 * 2 ** 20)
-    t.end()
-  },
-)
+t.test('the work of a patch is what it reads and writes, also of one that fails', t => {
+  const target = { list: Array.from({ length: 1_000 }, () => 0), text: 'x'.repeat(98) }
+  const [value, one] = [64, 8 * 64]
+  const path = (text: string, keys: number): number => text.length + 64 * (keys + 2)
+  const rows: [given: Partial<PatchOperation> & { op: string }, work: number][] = [
+    [{ op: 'add', path: '/new', value: 'xx' }, value + 2 + path('/new', 1)],
+    [{ op: 'test', path: '/text', value: target.text }, 2 * (value + 98) + path('/text', 1)],
+    [
+      { op: 'copy', from: '/text', path: '/copy' },
+      value + path('/text', 1) + (value + 98) + 100 + path('/copy', 1),
+    ],
+    [{ op: 'remove', path: '/list/0' }, value + path('/list/0', 2) + 1_000],
+    [
+      { op: 'move', from: '/list/0', path: '/list/5' },
+      value + 2 * path('/list/0', 2) + 1_000 + 999,
+    ],
+    [{ op: 'test', path: '/text', value: 'another' }, value + 7 + (value + 98) + path('/text', 1)],
+    [{ op: 'test', path: '/~0~1' }, value + path('/~0~1', 1 + 2) + value],
+  ]
+  for (const [given, work] of rows)
+    t.equal(applyJsonPatch(target, [operation(given)]).work, one + work, JSON.stringify(given))
+  t.end()
+})
+
+t.test('the work of a patch is bounded, and by less where that is asked for', t => {
+  const tooMuch = { ok: false, trouble: 'the patch is too much work' }
+  const long = { list: Array.from({ length: 100_000 }, () => 0) }
+  const levels = Array.from({ length: 1_000 })
+  const deep = levels.reduce<object>(inner => ({ '': inner }), {})
+  const many = (count: number, given: Partial<PatchOperation> & { op: string }) =>
+    Array.from({ length: count }, () => operation(given))
+  const shifts = many(3_000, { op: 'remove', path: '/list/0' })
+  const rows: [claim: string, target: object, operations: PatchOperation[]][] = [
+    ['items that move up', long, shifts],
+    ['keys of paths', deep, many(5_000, { op: 'test', path: '/'.repeat(1_000), value: {} })],
+    ['values that are read', long, many(100, { op: 'test', path: '/list', value: long.list })],
+    ['operations', {}, many(500_000, { op: 'test', path: '/a' })],
+  ]
+  for (const [claim, target, operations] of rows) {
+    const patched = applyJsonPatch(target, operations)
+    t.match(patched, tooMuch, claim)
+    t.ok(patched.work < 270 * 2 ** 20, claim)
+  }
+  const [few, some] = [shifts.slice(0, 2), shifts.slice(0, 1)]
+  t.match(applyJsonPatch(long, some, { mostWork: 150_000 }), { ok: true })
+  t.match(applyJsonPatch(long, few, { mostWork: 150_000 }), { ...tooMuch, at: 1 })
+  t.match(applyJsonPatch({}, some, { mostWork: -1 }), { ...tooMuch, at: 0 })
+  t.end()
+})
+
+t.test('a value is copied when its turn comes, and only where its work is allowed', t => {
+  const copied: unknown[] = []
+  const copy = (value: unknown): unknown => {
+    copied.push(value)
+    return `${String(value)}!`
+  }
+  const operations = [
+    operation({ op: 'add', path: '/a', value: 'first' }),
+    operation({ op: 'replace', path: '/a', value: 'second' }),
+    operation({ op: 'test', path: '/a', value: 'second' }),
+    operation({ op: 'remove', path: '/none' }),
+    operation({ op: 'add', path: '/b', value: 'never' }),
+  ]
+  t.match(applyJsonPatch({}, operations, { copy }), { ok: false, at: 3 })
+  t.strictSame(copied.splice(0), ['first', 'second', 'second'])
+  const large = operation({ op: 'add', path: '/a', value: 'x'.repeat(2_000) })
+  t.match(applyJsonPatch({}, [large], { copy, mostWork: 2_000 }), { ok: false, at: 0 })
+  t.strictSame(copied, [])
+  t.end()
+})

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap'
-import { freeze, isMap, jsonBytes, sameJson, setKey, type JsonMap } from '../../core/json.js'
+import {
+  copyJson,
+  freeze,
+  isMap,
+  jsonBytes,
+  jsonWork,
+  sameJson,
+  setKey,
+  VALUE_WORK,
+  type JsonMap,
+} from '../../core/json.js'
 
 t.test('a map is {…} and nothing else', t => {
   const rows: [value: unknown, want: boolean][] = [
@@ -32,11 +42,41 @@ t.test('the size of a value is that of its JSON in bytes', t => {
   t.end()
 })
 
+t.test('small values cost work beside their characters, and keys of wide maps more', t => {
+  const wide = Object.fromEntries(Array.from({ length: 129 }, (_, at) => [`k${100 + at}`, 0]))
+  const rows: [value: unknown, values: number, characters: number][] = [
+    [undefined, 1, 0],
+    [null, 1, 0],
+    ['text', 1, 4],
+    [[], 1, 0],
+    [[[], {}, 'a'], 4, 1],
+    [{ key: { a: 'bc' } }, 3, 6],
+    [wide, 129 * 8 + 129, 129 * 4],
+  ]
+  for (const [value, values, characters] of rows)
+    t.equal(jsonWork(value), values * VALUE_WORK + characters)
+  t.end()
+})
+
+t.test('a copy shares nothing, and its texts are made by a function', t => {
+  const value = JSON.parse('{ "a": [{ "a": "a" }, 1, null], "__proto__": "a" }') as JsonMap
+  const copy = copyJson(value) as JsonMap
+  t.strictSame(copy, value)
+  t.strictSame(Object.keys(copy), ['a', '__proto__'])
+  Object.assign((copy['a'] as object[])[0]!, { a: 'b' })
+  t.match(value, { a: [{ a: 'a' }] })
+  const louder = copyJson(value, text => `${text}!`)
+  t.equal(JSON.stringify(louder), '{"a":[{"a":"a!"},1,null],"__proto__":"a!"}')
+  t.end()
+})
+
 t.test('__proto__ is a key like any other', t => {
   const map: JsonMap = {}
   setKey(map, '__proto__', { polluted: true })
   t.strictSame(Object.keys(map), ['__proto__'])
   t.equal(map['polluted'], undefined)
+  setKey(map, 'constructor', 1)
+  t.strictSame(Object.keys(map), ['__proto__', 'constructor'])
   t.end()
 })
 

@@ -230,6 +230,36 @@ t.test('children of one template', t => {
   t.end()
 })
 
+t.test(
+  'a grid that became too large keeps its children, and those of a unit that is gone wait',
+  t => {
+    const value = '{{unit}}'.repeat(1_000)
+    const patches = Array.from({ length: 4_096 }, () => ({ op: 'add', path: '/a', value }))
+    const overrides = [{ patches }]
+    for (const [small, large] of [
+      [deploymentGrid('web'), deploymentGrid('web', { overrides })],
+      [
+        statefulSetGrid('db', { headlessService: true }),
+        statefulSetGrid('db', { headlessService: true, overrides }),
+      ],
+    ] as const) {
+      const names = Array.from({ length: 40 }, (_, at) => `s${at}`)
+      const { children } = planOne(small, sites('gone', ...names))
+      const tooLarge = planOne(large, sites(...names))
+      t.ok(tooLarge.failures.every(({ reason }) => reason === 'TooLarge'))
+      t.equal(tooLarge.failures.length, 40)
+      const { operations } = decide(
+        tooLarge,
+        children.map(child => applied(child)),
+      )
+      t.ok(operations.length > 0)
+      for (const operation of operations)
+        t.match(operation, { kind: 'mark', live: { labels: { 'edge-health/unit': 'gone' } } })
+    }
+    t.end()
+  },
+)
+
 t.test("SuperEdge's account is taken over, and replicas that nobody wants are handed over", t => {
   const fields = { 'f:spec': { 'f:replicas': {} } }
   const theirs = (more: Since = {}) =>

@@ -159,9 +159,73 @@ t.test('overrides whose work keeps the controller from other grids, whatever the
     t.equal(children.length, 0)
     t.equal(failures.length, 1_000)
     const message =
-      'spec.overrides must read and write at most 67108864 bytes in all units together, and take more'
+      'spec.overrides must take at most 536870912 steps of work in all units together, and take more'
     t.match(failures[0], { unit: 's0', reason: 'TooLarge', message })
   }
+  t.end()
+})
+
+/** Maps inside of each other. */
+const nested = (levels: number): object => (levels === 0 ? {} : { '': nested(levels - 1) })
+
+/** Overrides that take far longer than their text is long, in each of a thousand units. */
+const COSTLY: readonly [claim: string, patches: readonly object[], spec?: object][] = [
+  [
+    'long paths',
+    [
+      { op: 'add', path: '/x', value: nested(50) },
+      ...Array.from({ length: 19 }, (_, at) => ({
+        ...{ op: 'add', path: `/x${'/'.repeat(50 * (at + 1) + 1)}`, value: nested(49) },
+      })),
+      ...Array.from({ length: 30 }, () => ({ op: 'test', path: `/x${'/'.repeat(1_000)}q` })),
+      { op: 'remove', path: '/x' },
+    ],
+  ],
+  ['very many operations', Array.from({ length: 4_096 }, () => ({ op: 'test', path: '/x' }))],
+  [
+    'tiny values',
+    [
+      { op: 'add', path: '/x', value: Array.from({ length: 20_000 }, () => ({})) },
+      { op: 'remove', path: '/x' },
+    ],
+  ],
+  [
+    'tiny values of the template',
+    [{ op: 'replace', path: '/replicas', value: 1 }],
+    { template: template('nginx:1', { x: Array.from({ length: 9_000 }, () => ({})) }) },
+  ],
+]
+
+t.test('overrides that take far longer than their text is long are TooLarge', t => {
+  const nodes = sites(...Array.from({ length: 1_000 }, (_, at) => `s${at}`))
+  for (const [claim, patches, spec] of COSTLY) {
+    const raw = deploymentGrid('web', { overrides: [{ patches }], ...spec })
+    t.ok(JSON.stringify(raw).length < 200_000)
+    const { children, failures } = planOne(raw, nodes)
+    t.strictSame([children.length, failures.length], [0, 1_000], claim)
+    t.strictSame([...new Set(failures.map(({ reason }) => reason))], ['TooLarge'], claim)
+  }
+  t.end()
+})
+
+t.test('ordinary overrides of a template of 30 KiB in a thousand units are not TooLarge', t => {
+  const env = Array.from({ length: 500 }, (_, at) => ({
+    ...{ name: `SETTING_NUMBER_${at}`, value: `value-of-${at}.example.com` },
+  }))
+  const spec = { containers: [{ name: 'web', image: 'registry.example.com/web:1', env }] }
+  const large = template('', { template: { metadata: { labels: { app: 'web' } }, spec } })
+  const ofUnit = { name: 'SITE', value: '{{unit}}' }
+  const patches = [
+    ...Array.from({ length: 20 }, () => ({
+      ...{ op: 'add', path: '/template/spec/containers/0/env/-', value: ofUnit },
+    })),
+    { op: 'add', path: '/template/metadata/annotations', value: { site: '{{unit}}' } },
+  ]
+  const raw = deploymentGrid('web', { template: large, overrides: [{ patches }] })
+  t.ok(JSON.stringify(large).length > 30 * 1024)
+  const nodes = sites(...Array.from({ length: 1_000 }, (_, at) => `s${at}`))
+  const { children, failures } = planOne(raw, nodes)
+  t.strictSame([children.length, failures], [1_000, []])
   t.end()
 })
 

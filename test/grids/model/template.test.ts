@@ -145,6 +145,21 @@ t.test('an override that cannot be carried out stops its units alone, and says w
   t.end()
 })
 
+t.test('overrides stop at the work that is left, and say how much it was', t => {
+  const value = Array.from({ length: 1_000 }, () => '{{unit}}')
+  const patches = Array.from({ length: 10 }, () => ({ op: 'add', path: '/x', value }))
+  const some = grid({ overrides: [{ patches }] })
+  const whole = templateOf(some, 'north')
+  t.ok(whole.ok)
+  for (const left of [-1, 0, 10_000, 100_000, 500_000]) {
+    const chosen = templateOf(some, 'north', left)
+    t.match(chosen, { ok: false, reason: 'OverrideFailed', message: /is too much work/ })
+    t.ok(chosen.work > left && chosen.work < Math.max(left, 0) + 100_000, `${left}`)
+  }
+  t.strictSame(templateOf(some, 'north', whole.work), whole)
+  t.end()
+})
+
 t.test(
   'an override whose copies or moves would fill memory or the stack stops its units alone',
   t => {
