@@ -7,6 +7,7 @@ import { logFailures, WorkQueue, type WorkQueueStatus } from '../../controller/w
 import type { ResourceClient } from '../../kube/client/resource-client.js'
 import type { WriteGuard } from '../../kube/client/write.js'
 import type { Counters } from './counters.js'
+import { inTurns } from './in-turns.js'
 import { WriteLimiter } from './write-limiter.js'
 import { Reconciler, type GridState } from './reconciler.js'
 import { Tables } from './tables.js'
@@ -68,7 +69,8 @@ export class GridsController {
   async lead(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#seams
     const reconciler = this.#begin()
-    const queue = new WorkQueue((key, inner) => reconciler.reconcile(key, inner), {
+    const work = inTurns(clock, (key, inner) => reconciler.reconcile(key, inner))
+    const queue = new WorkQueue(work, {
       ...{ clock, random },
       onFailure: logFailures(log, 'grid failed', (grid, nextMs) => ({
         ...{ grid, nextMs: Math.round(nextMs) },
