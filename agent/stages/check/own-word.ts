@@ -35,8 +35,9 @@ const remembered = v.strictObject({
   kubelet: v.picklist(kubelet),
   /** Starts and suspensions in a row since the kubelet was seen to be well. */
   starts: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0),
-  /** When the kubelet was last seen to be bad, in ms since the machine was started. */
+  /** When the kubelet was last seen to be bad: in ms since the machine was started, and epoch ms. */
   badAt: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0),
+  badWall: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0),
 })
 
 /** What peers act upon; since when does not count. */
@@ -58,6 +59,7 @@ export class RememberedWord {
   #written: string | undefined
   #starts = 0
   #badAt = 0
+  #badWall = 0
   #badWrittenAt = -Infinity
 
   constructor({ recordTtlMs, selfReportPeriodMs }: Options, seams: OwnWordSeams) {
@@ -104,7 +106,9 @@ export class RememberedWord {
   /** The kubelet was seen to be so; `keep` writes it. */
   saw(kubelet: SelfReport): void {
     this.#starts = 0
-    if (kubelet === 'bad') this.#badAt = this.#bootNow
+    if (kubelet !== 'bad') return
+    this.#badAt = this.#bootNow
+    this.#badWall = this.#wallNow
   }
 
   /** Write it where it has changed. */
@@ -122,7 +126,7 @@ export class RememberedWord {
     const { state, since } = word.cloudLink
     const cutAt = Math.max(0, Math.round(clock.wall() - (clock.now() - since)))
     const told = { version: 1, cutAt: state === 'cut' ? cutAt : null, kubelet: word.kubelet }
-    const marks = { starts: this.#starts, badAt: this.#badAt }
+    const marks = { starts: this.#starts, badAt: this.#badAt, badWall: this.#badWall }
     await folder.write(FILE, JSON.stringify({ ...told, ...marks }))
   }
 
@@ -145,10 +149,15 @@ export class RememberedWord {
     return Math.round(this.#seams.clock.boot())
   }
 
-  /** False after the machine was started anew, too: its time began anew. */
+  get #wallNow(): number {
+    return Math.max(0, Math.round(this.#seams.clock.wall()))
+  }
+
+  /** False after the machine was started anew, too: by one of its clocks, as the other may show the same time again. */
   get #isBadYoung(): boolean {
     const age = this.#bootNow - this.#badAt
-    return age >= 0 && age < this.#badMs
+    const wallAge = Math.abs(this.#wallNow - this.#badWall)
+    return age >= 0 && age < this.#badMs && wallAge < this.#badMs
   }
 
   /** No cut began in the future: a machine without a clock of its own boots in 1970. */
@@ -158,6 +167,7 @@ export class RememberedWord {
     const told = parseWith(remembered, thing, parseJson(thing, text))
     this.#starts = told.starts
     this.#badAt = told.badAt
+    this.#badWall = told.badWall
     this.#badWrittenAt = told.badAt
     if (told.cutAt === null) return { ...otherwise, kubelet: told.kubelet }
     const since = clock.now() - Math.max(0, clock.wall() - told.cutAt)

@@ -73,7 +73,7 @@ t.test('no cut began in the future, or before 1970', async t => {
   await first.word.recall(nothing)
   first.word.keep({ cloudLink: cutAt(1_000), kubelet: 'well' })
   t.strictSame(JSON.parse(files.get('own-node.json')!), {
-    ...{ version: 1, cutAt: 0, kubelet: 'well', starts: 0, badAt: 0 },
+    ...{ version: 1, cutAt: 0, kubelet: 'well', starts: 0, badAt: 0, badWall: 0 },
   })
   files.set('own-node.json', '{"version":1,"cutAt":9000000,"kubelet":"well"}')
   const { cloudLink } = await start(files, { now: 500, wall: 1_000 }).word.recall(nothing)
@@ -178,8 +178,8 @@ t.test(
       [-1, 'unknown'],
       [-600_000, 'unknown'],
     ] as const) {
-      // The time of day may be anything.
-      const { word } = start(files, { now: 560_000 + seenAgo, wall: 9e12 })
+      // The time of day may have been set.
+      const { word } = start(files, { now: 560_000 + seenAgo, wall: 30_000 })
       const starts = [await word.recall(nothing), word.beginAgain(bad), word.beginAgain(bad)]
       t.strictSame(
         starts.map(word => word.kubelet),
@@ -187,6 +187,8 @@ t.test(
         `${seenAgo} ms ago`,
       )
     }
+    const nextBoot = start(files, { now: 560_000, wall: 3_600_000 }).word
+    t.equal((await nextBoot.recall(nothing)).kubelet, 'unknown', 'at the same time of a later boot')
     t.equal(first.word.beginAgain(bad).kubelet, 'bad')
     await first.clock.advance(TTL_MS)
     t.equal(first.word.beginAgain(bad).kubelet, 'unknown', 'after a long suspension')
