@@ -277,10 +277,10 @@ class ClientApi implements KubeApi {
     return (await this.#credentials.material()).server
   }
 
-  createEvent(event: NodeEvent, signal: AbortSignal): Promise<void> {
+  createEvent({ id, ...event }: NodeEvent, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#seams
     const wall = this.serverTime() ?? clock.wall()
-    const body = eventBody(factsOf(event), wall, random.bits64())
+    const body = eventBody(factsOf(event), wall, id ?? random.bits64())
     return this.#client.create(EVENTS, body.metadata, { body }, signal)
   }
 

@@ -92,6 +92,8 @@ export interface NodeEvent {
   /** In words, at most 1024 characters. */
   readonly note: string
   readonly reportingInstance: string
+  /** The same for each try to send it: a second one is then a 409. @default another one each time */
+  readonly id?: bigint
 }
 
 /** What of a node is patched by a dry run: its Node, the status of that, or its Lease. */

@@ -3,6 +3,7 @@ import t from 'tap'
 import { statusText } from '../../agent/text/status-text.js'
 import { explainText } from '../../agent/text/explain-text.js'
 import { exitOf } from '../../cli/status.js'
+import { KubeStatusError } from '../../core/errors.js'
 import { plain } from '../../core/text.js'
 import { scenario } from '../../testkit/zone/scenario.js'
 import type { World } from '../../testkit/zone/world.js'
@@ -123,6 +124,32 @@ t.test('the brake is one Event where the link of any one node is cut at the same
       t.equal(on.length, 1, on.map(({ by }) => by).join())
     })
 })
+
+t.test(
+  'the brake is one Event where the apiserver takes none for long, or answers late',
+  async t => {
+    const dead = [4, 5, 6]
+    for (const [how, ms] of [
+      ['refused', 1_200_000],
+      ['late', 300_000],
+    ] as const)
+      await scenario(t, { what: how, size: 7, seed: 5, zone: 'a' }, async world => {
+        await world.settled(60_000)
+        const trouble = new KubeStatusError('create event', {
+          ...{ status: 500, reason: 'InternalError', message: 'database space exceeded' },
+        })
+        // Where the answer is late the Event has been taken.
+        const answer = () => (how === 'late' ? Promise.reject(trouble) : trouble)
+        world.cluster.onCall = ({ what }) => (what === 'create event' ? answer() : undefined)
+        for (const index of dead) world.crash(index)
+        await world.run(ms)
+        world.cluster.onCall = undefined
+        await world.run(120_000)
+        const on = eventsOf(world, 'ZoneBrakeOn')
+        t.equal(on.length, 1, on.map(({ by, at }) => `${by} ${at}`).join())
+      })
+  },
+)
 
 t.test('a ConfigMap that is broken again and again leaves the brake its Event', async t => {
   await scenario(t, { what: 'config', size: 7, seed: 3, zone: 'a' }, async world => {

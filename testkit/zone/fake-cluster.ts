@@ -91,6 +91,8 @@ const serve = <T>(refusal: Error | Promise<void> | undefined, work: () => T): ((
     return work()
   })
 
+const EXISTS = { status: 409, reason: 'AlreadyExists', message: '' }
+
 const LATENCY_MS = 20
 /**
  * The API in memory, on a virtual clock: objects with versions, the embedded server's patch rules, conflicts, watches,
@@ -394,6 +396,8 @@ export class FakeCluster {
         ),
       createEvent: (event, signal) =>
         this.#call(caller, { what: 'create event', signal }, () => {
+          const isThere = this.events.some(({ id }) => id !== undefined && id === event.id)
+          if (isThere) throw new KubeStatusError('create event', EXISTS)
           this.events.push({ ...event, by: client, at: this.#clock.now() })
         }),
       ping: signal => this.#call(caller, { what: 'ping', signal }, () => undefined),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
+import type { Random } from '../../../core/random.js'
 import type { AgentOptions } from '../../options/agent-options.js'
 import type { CloudLinkState } from '../../results.js'
 
 interface AnnouncementSeams {
   readonly clock: Clock
+  readonly random: Pick<Random, 'bits64'>
   readonly cloudLink: () => CloudLinkState
   /** When the next Event may be sent. */
   readonly readyAt: () => number
@@ -17,8 +19,11 @@ export interface News {
   readonly isSo: boolean
   /** The node whose agent is to say it; undefined: none that reaches the apiserver is known. */
   readonly speaker: string | undefined
-  /** @returns whether it is said; never rejects. Undefined where nothing is said of this. */
-  readonly say: (() => Promise<boolean>) | undefined
+  /**
+   * The id is the same for each try. Undefined where nothing is said of this.
+   * @returns whether it is said; never rejects
+   */
+  readonly say: ((id: bigint) => Promise<boolean>) | undefined
 }
 
 interface Options extends Pick<
@@ -50,6 +55,7 @@ export class Announcement {
   /** Since when it has been this speaker. */
   #since = -Infinity
   #isWaiting = false
+  #id = 0n
   #isSaying = false
   #cancel: () => void = () => undefined
 
@@ -81,6 +87,7 @@ export class Announcement {
       this.#isWaiting = false
       return
     }
+    if (!this.#isWaiting) this.#id = this.#seams.random.bits64()
     if (!this.#isWaiting || news.speaker !== this.#speaker) this.#since = now
     this.#isWaiting = true
     this.#speaker = news.speaker
@@ -94,7 +101,7 @@ export class Announcement {
     this.#isWaiting = false
   }
 
-  #decide({ isSo, speaker }: News, say: () => Promise<boolean>): void {
+  #decide({ isSo, speaker }: News, say: NonNullable<News['say']>): void {
     if (speaker === undefined) return
     const { clock } = this.#seams
     const isOurs = speaker === this.#self
@@ -118,9 +125,9 @@ export class Announcement {
     return Math.max(this.#since + this.#heardMs, since + this.#linksMs, this.#seams.readyAt())
   }
 
-  async #say(isSo: boolean, say: () => Promise<boolean>): Promise<void> {
+  async #say(isSo: boolean, say: NonNullable<News['say']>): Promise<void> {
     this.#isSaying = true
-    const isSaid = await say()
+    const isSaid = await say(this.#id)
     this.#isSaying = false
     if (isSaid) this.#wasSaid(isSo, this.#self)
     else this.#since = this.#seams.clock.now() + this.#linksMs

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
-import { reasonOf } from '../../../core/errors.js'
+import { KubeStatusError, reasonOf } from '../../../core/errors.js'
 import type { Logger } from '../../../core/log.js'
 import type { NodeView } from '../../../core/node.js'
 import { keepOnly } from '../../keep-only.js'
-import type { KubeApi } from '../../ports/kube-api.js'
+import type { KubeApi, NodeEvent } from '../../ports/kube-api.js'
 import { carriesCutMarks, type DesiredMarks } from '../../../plan/node-plan.js'
 import { withLeftOut, vouchEndedEvent, type EventWords } from '../../../plan/events.js'
 import type { VouchEnd } from '../../../vote/vouch.js'
@@ -22,8 +22,11 @@ interface EventRecorderSeams {
 
 /** Sends Events: what was written, and why. */
 export interface EventRecorder {
-  /** Never rejects. @returns whether it was sent, or left out as one of too many about this node */
-  send(node: Pick<NodeView, 'name' | 'uid'>, event: EventWords): Promise<boolean>
+  /** Never rejects. @returns whether the apiserver has it, or it was left out as one of too many about this node */
+  send(
+    node: Pick<NodeView, 'name' | 'uid'>,
+    event: EventWords & Pick<NodeEvent, 'id'>,
+  ): Promise<boolean>
   /** Vouching for the node ended; the Event follows with the write that takes its marks off. */
   vouchEnded(node: string, why: VouchEnd): void
   /** To be called after a write that brought `node` to `desired`; `before` is what it looked like. */
@@ -42,6 +45,10 @@ interface Allowance {
   at: number
   leftOut: number
 }
+
+/** The apiserver has it from an earlier try, whose answer was lost. */
+const isSentBefore = ({ id }: Pick<NodeEvent, 'id'>, error: unknown): boolean =>
+  id !== undefined && error instanceof KubeStatusError && error.status === 409
 
 /**
  * Events are best effort: one that cannot be written is recorded, not retried, and none is sent to an apiserver that
@@ -83,6 +90,11 @@ export const makeEventRecorder = (
       record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
       return true
     } catch (error) {
+      if (isSentBefore(event, error)) {
+        record({ node: name, kind: 'event', what, result: 'done', trouble: '' })
+        return true
+      }
+      allowanceOf(name).tokens++
       if (!signal.aborted) backoff.failed(error)
       record({ node: name, kind: 'event', what, result: resultOf(error), trouble: reasonOf(error) })
       return false

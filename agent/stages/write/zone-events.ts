@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Clock } from '../../../core/clock.js'
+import type { Random } from '../../../core/random.js'
 import { id64 } from '../../../core/ids.js'
 import { brakeEvent, zoneTrapEvent, type EventWords } from '../../../plan/events.js'
 import { brakeLimit, isCondemned } from '../../../vote/verdicts.js'
@@ -15,6 +16,7 @@ import type { RequestBackoff } from './request-backoff.js'
 
 interface ZoneEventSeams {
   readonly clock: Clock
+  readonly random: Random
   readonly store: ResultStore
   readonly events: Pick<EventRecorder, 'send'>
   readonly backoff: Pick<RequestBackoff, 'readyAt'>
@@ -42,9 +44,9 @@ export class ZoneEvents {
   constructor(options: AgentOptions, seams: ZoneEventSeams) {
     this.#options = options
     this.#seams = seams
-    const { clock, store, backoff, turns } = seams
+    const { clock, random, store, backoff, turns } = seams
     const ways = {
-      clock,
+      ...{ clock, random },
       cloudLink: () => store.ownNode.current.cloudLink,
       readyAt: () => backoff.readyAt(),
       judge: () => turns.ask('changed'),
@@ -75,9 +77,9 @@ export class ZoneEvents {
     this.#trap = trap
     const isTrap = trap !== undefined
     if (this.#brake.isSettled(judgement.brake) && this.#severalSites.isSettled(isTrap)) return
-    const sayBrake = (): Promise<boolean> => this.#send(this.#brakeWords(state))
+    const sayBrake = (id: bigint) => this.#send({ ...this.#brakeWords(state), id })
     this.#review(this.#brake, state, { isSo: judgement.brake, say: sayBrake })
-    const sayTrap = isTrap ? () => this.#send(zoneTrapEvent(trap)) : undefined
+    const sayTrap = isTrap ? (id: bigint) => this.#send({ ...zoneTrapEvent(trap), id }) : undefined
     this.#review(this.#severalSites, state, { isSo: isTrap, say: sayTrap })
   }
 
@@ -117,7 +119,7 @@ export class ZoneEvents {
     })
   }
 
-  #send(words: EventWords): Promise<boolean> {
+  #send(words: EventWords & { readonly id: bigint }): Promise<boolean> {
     const { store, events } = this.#seams
     const name = this.#options.nodeName
     const uid = store.nodeList.current.ownNode()?.uid ?? ''

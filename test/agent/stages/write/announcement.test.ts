@@ -4,6 +4,7 @@ import t from 'tap'
 import type { CloudLinkState } from '../../../../agent/results.js'
 import { Announcement } from '../../../../agent/stages/write/announcement.js'
 import { FakeClock } from '../../../../testkit/fake-clock.js'
+import { seededRandom } from '../../../../testkit/seeded-random.js'
 
 const options = {
   nodeName: 'n0',
@@ -30,6 +31,7 @@ const agent = () => {
     said: [] as (readonly [at: number, isSo: boolean])[],
     link: link('up', 0),
     readyAt: -Infinity,
+    ids: [] as bigint[],
     /** What the apiserver answers. */
     isTaken: true,
     isSo: false,
@@ -41,12 +43,14 @@ const agent = () => {
       await clock.advance(ms)
     },
   }
-  const say = (): Promise<boolean> => {
+  const say = (id: bigint): Promise<boolean> => {
     world.said.push([clock.now() - 100_000, world.isSo])
+    world.ids.push(id)
     return Promise.resolve(world.isTaken)
   }
   const announcement = new Announcement(options, {
     clock,
+    random: seededRandom(1),
     cloudLink: () => world.link,
     readyAt: () => world.readyAt,
     judge: () => world.review(),
@@ -69,6 +73,7 @@ t.test('the speaker says it once, when it has been the speaker for three exchang
   t.equal(announcement.lastSpeaker, 'n0')
   await set(false, 'n0', 600_000)
   t.equal(world.said.length, 2)
+  t.equal(new Set(world.ids).size, 2)
   t.equal(announcement.lastSpeaker, undefined, 'the next time it may be anybody')
 })
 
@@ -119,6 +124,7 @@ t.test(
       world.said.map(([at]) => at),
       [HEARD_MS, 2 * HEARD_MS + LINKS_MS],
     )
+    t.equal(new Set(world.ids).size, 1, 'as the same Event: the answer may have been lost')
     await set(true, 'n1', 10_000)
     world.isTaken = true
     await set(true, 'n0', HEARD_MS)

@@ -191,3 +191,35 @@ t.test('FA16: Events about one node are bounded, and what was left out is said',
   await recorder.send(node, event)
   t.equal(sent.at(-1)?.note, 'words (1 Event before it left out)')
 })
+
+t.test('an Event that the apiserver did not take is none of the ten', async t => {
+  const clock = new FakeClock()
+  const answers: (Error | undefined)[] = []
+  let asked = 0
+  const kube = {
+    ...new FakeCluster(clock).api('n0'),
+    createEvent: async () => {
+      asked++
+      const answer = answers.shift()
+      if (answer !== undefined) throw answer
+    },
+  }
+  const [backoff] = makeBackoffs(clock, 1)
+  Object.assign(backoff, { readyAt: () => -Infinity })
+  const { signal } = new AbortController()
+  const recorder = makeEventRecorder('n0', {
+    ...{ kube, clock, log: recordingLog(), signal, backoff },
+    record: () => undefined,
+  })
+  const event = { type: 'Normal', reason: 'R', action: 'A', note: 'words' } as const
+  const node = { name: parseNodeName('n4'), uid: 'u' }
+  for (let i = 0; i < 12; i++) {
+    answers.push(refusal(500))
+    t.equal(await recorder.send(node, event), false)
+  }
+  answers.push(refusal(409), refusal(409))
+  t.equal(await recorder.send(node, { ...event, id: 7n }), true, 'it was stored by an earlier try')
+  t.equal(await recorder.send(node, event), false, 'somebody else has that name')
+  for (let i = 0; i < 12; i++) t.equal(await recorder.send(node, event), true)
+  t.equal(asked, 12 + 2 + 9, 'of ten one was used')
+})
