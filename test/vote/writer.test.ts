@@ -58,6 +58,13 @@ t.test('one speaks for the zone, and all agree on who', t => {
     first,
     'its record does not count',
   )
+  for (let last = 0; last < 5; last++) {
+    const at = { now: 10_000, options: o, ranking, last }
+    t.equal(zoneSpeaker(j, e, 7n, at), last, 'who spoke last speaks again')
+    e.flags[last] = FLAG.kubeletWell | FLAG.cloudCut
+    t.equal(zoneSpeaker(j, e, 7n, at), speaker(j), 'but not without a link')
+    e.flags[last] = FLAG.kubeletWell
+  }
   e.flags[first] = FLAG.kubeletWell | FLAG.cloudCut
   const second = speaker(j)!
   t.not(second, first, 'it cannot reach the apiserver')
