@@ -8,13 +8,13 @@ import { hasOnlyKnownFields } from '../wire/known-fields.js'
 import { Sink } from '../wire/sink.js'
 import { WireError } from '../wire/wire-error.js'
 import { placesInJson } from './json-places.js'
-import { MAX_YAML_BYTES, placesInYaml } from './yaml-places.js'
+import { MAX_YAML_BYTES, mayHaveKey, placesInYaml } from './yaml-places.js'
 
 /** A version, and what gives the one to write in its place. */
 interface Swap {
   readonly from: string
   readonly to: () => string
-  /** Throws for YAML that has it, but not where it is found. @default it is left as it is */
+  /** Throws for YAML that may name it, but not where it is found. @default it is left as it is */
   readonly missed?: () => never
 }
 
@@ -54,7 +54,7 @@ const inText = (body: Buffer, type: string, { json }: Field, swap: Swap): Buffer
   const text = body.toString('latin1')
   const find = isYaml(type) && !isJson(text) ? placesInYaml : placesInJson
   const places = find(text, { path: json, value: swap.from })
-  if (find === placesInYaml && places.length === 0) swap.missed?.()
+  if (find === placesInYaml && places.length === 0 && mayHaveKey(text, json[1])) swap.missed?.()
   let changed = ''
   let done = 0
   for (const { start, end } of places) {
@@ -143,7 +143,7 @@ export interface VersionedWrite {
  * Replace our version in a write of an object by the apiserver's. All other bytes stay the same; versions that are not ours
  * are left to the apiserver.
  * @param record the object as we serve it
- * @throws Refusal 409 when we serve it altered; 400 for YAML that names our version and is long or not in block style; 413
+ * @throws Refusal 409 when we serve it altered; 400 for YAML that may name our version and is long or not in block style; 413
  * when it names our version very often
  */
 export const putVersionBack = (

@@ -7,6 +7,16 @@ export const MAX_YAML_BYTES = 64 << 10
 const MAPPING = /^(["']?)([A-Za-z]+)\1: *(?:#.*)?$/
 const MEMBER = /^ +(["']?)([A-Za-z]+)\1: +((["'])(\d+)\4) *(?:#.*)?$/
 
+/** Escapes that can be a letter, or join two lines of a word. */
+const SPELLING = /\\[xuU\r\n\x80-\xff]/
+
+/**
+ * Whether YAML may have such a key, in whatever style. One that is encoded (`!!binary`) is not seen: the apiserver then
+ * takes the version for an old one.
+ */
+export const mayHaveKey = (yaml: string, key: string): boolean =>
+  yaml.includes(key) || SPELLING.test(yaml)
+
 /** Where in the line what is sought is given. */
 const placeIn = (line: string, { path: [, inner], value }: Sought): Place | undefined => {
   const [, , key, quoted = '', , given] = MEMBER.exec(line) ?? []

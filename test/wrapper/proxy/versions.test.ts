@@ -169,13 +169,31 @@ t.test('YAML that names our version in any other style is refused, and told why'
     ['an anchor', version.replace('metadata:', 'metadata: &a')],
     ['a number', version.replaceAll('"', '')],
     ['elsewhere', `metadata:\n  labels:\n    resourceVersion: "${OURS}"\n`],
-    ['a comment', `# ${OURS}\nx: 1\n`],
+    ['a key with an escape', `metadata:\n  "resource\\u0056ersion": "${OURS}"\n`],
+    ['a short escape', `metadata:\n  "\\x72esourceVersion": "${OURS}"\n`],
+    ['a long escape', `metadata: {"resource\\U00000056ersion": "${OURS}"}\n`],
+    ...['\n', '\r\n', '\u0085', '\u2028'].map((end): [string, string] => [
+      'a key of two lines',
+      `metadata:\n  ? "resource\\${end}    Version"\n  : "${OURS}"\n`,
+    ]),
     ['more than 64 KiB', version + '# more\n'.repeat(10_000)],
   ]
   const message = /400 .*YAML that names a version must be in block style, and at most 65536 bytes; send JSON/
   for (const [what, text] of rows) t.throws(() => back(text, YAML), { message }, what)
   const broken = `${version}x: ${'[{'.repeat(900)}`
   t.equal(back(broken, YAML), broken.replace(OURS, UPSTREAM), 'the apiserver judges the rest')
+  t.end()
+}) // prettier-ignore
+
+t.test('YAML that merely has the digits of our version passes', t => {
+  const rows: [what: string, text: string][] = [
+    ['a comment', `# ${OURS}\nx: 1\n`],
+    ['an annotation', `metadata:\n  name: a\n  annotations:\n    note: copied from version ${OURS}\nspec: {}\n`],
+    ['a part of a longer number', `metadata: {name: a}\nspec:\n  x: 1${OURS}\n`],
+    ['escapes that are no letters', `metadata:\n  annotations:\n    note: "${OURS}\\n\\t\\"a\\""\n`],
+    ['more than 64 KiB', `# ${OURS}\n${'# more\n'.repeat(10_000)}`],
+  ]
+  for (const [what, text] of rows) t.equal(back(text, YAML), text, what)
   t.end()
 }) // prettier-ignore
 
