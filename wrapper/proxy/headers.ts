@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { badRequest } from '../../kube/server/status.js'
+import { badRequest, Refusal } from '../../kube/server/status.js'
 
 /** As Node.js gives them: name, value, name, value. */
 export type RawHeaders = readonly string[]
@@ -53,6 +53,25 @@ export const refuseUnframed = (raw: RawHeaders): void => {
   const codings = valuesOf(raw, 'transfer-encoding')
   if (codings.length > 1 || codings.some(coding => coding.trim().toLowerCase() !== 'chunked'))
     throw badRequest('the Transfer-Encoding must be chunked and nothing else')
+}
+
+/**
+ * Each wrapper that passes a request on adds it, so that one whose apiserver's address leads to wrappers does not go round
+ * until no connection is left. Addresses do not tell: NAT or a relay changes them.
+ */
+export const PASSED_BY: RawHeaders = ['Edge-Health-Passed-By', 'wrapper']
+/** A Pod that is reached through a wrapper may pass the request on to a wrapper once more. */
+const MOST_PASSES = 2
+
+/**
+ * Refuse a request that goes round.
+ * @throws Refusal 508
+ */
+export const refuseRound = (raw: RawHeaders): void => {
+  const passes = valuesOf(raw, 'edge-health-passed-by').flatMap(value => value.split(','))
+  if (passes.length < MOST_PASSES) return
+  const message = `wrappers have passed it on ${passes.length} times: the apiserver's address leads to a wrapper`
+  throw new Refusal(508, '', message)
 }
 
 /** Whether a body follows. */

@@ -2,7 +2,7 @@
 import { badRequest, expired } from '../../kube/server/status.js'
 import { isOurs } from '../store/versions.js'
 import { parsePath, targetOf, type ApiPath, type Target } from '../serve/target.js'
-import { hasBody as carriesBody, refuseUnframed, type RawHeaders } from './headers.js'
+import { hasBody as carriesBody, refuseRound, refuseUnframed, type RawHeaders } from './headers.js'
 
 /** Subresources whose response may begin late or never end: they have no time limit. */
 const LONG = ['log', 'exec', 'attach', 'portforward', 'proxy']
@@ -55,9 +55,10 @@ export interface RequestHead {
 
 /**
  * Parse the head of a request that is passed on.
- * @throws Refusal 400 when its end or its target is ambiguous
+ * @throws Refusal 400 when its end or its target is ambiguous; 508 when it goes round
  */
 export const readRequest = ({ method, url, rawHeaders }: RequestHead): PassedRequest => {
+  refuseRound(rawHeaders)
   refuseUnframed(rawHeaders)
   if (!url.startsWith('/') && url !== '*')
     throw badRequest('the request target must be a path of the apiserver')

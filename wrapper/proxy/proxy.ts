@@ -20,7 +20,7 @@ import {
   type PassedRequest,
   type RequestHead,
 } from './passed-request.js'
-import { apiserverIsWrapper, apiserverUnreachable } from './apiserver-unreachable.js'
+import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { EventQueue, type QueuedEvent, type QueueOptions, type SentEvent } from './event-queue.js'
 import { Forwarder, type Passing, type ProxyCounts } from './forwarder.js'
 import { endToEnd } from './headers.js'
@@ -113,7 +113,6 @@ export class Proxy {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#pool.isOwn(request.socket)) throw apiserverIsWrapper()
     const asked = readRequest(request as RequestHead)
     refuseOurVersion(asked)
     const passing = { asked, request, response, body: undefined }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { reasonOf } from '../../core/errors.js'
 import { badRequest, Refusal, statusBody } from '../../kube/server/status.js'
 import { readRequest, refuseOurVersion, type RequestHead } from './passed-request.js'
-import { apiserverIsWrapper, apiserverUnreachable } from './apiserver-unreachable.js'
+import { apiserverUnreachable } from './apiserver-unreachable.js'
 import { endToEnd, headText, upgradeHeaders, type RawHeaders } from './headers.js'
 import type { UpstreamPool } from './upstream-call.js'
 
@@ -51,7 +51,6 @@ export const tunnel = async (
   let answer
   try {
     const { method = 'GET', url = '/', rawHeaders } = request
-    if (pool.isOwn(request.socket)) throw apiserverIsWrapper()
     const asked = readRequest(request as RequestHead)
     if (asked.hasBody) throw badRequest('an upgrade must have no body')
     refuseOurVersion(asked)

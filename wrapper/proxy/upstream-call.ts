@@ -3,11 +3,12 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { canonicalAddress, hostOf } from '../../core/address.js'
+import { hostOf } from '../../core/address.js'
 import type { Clock } from '../../core/clock.js'
 import { TimeoutError } from '../../core/errors.js'
 import type { Material } from '../../kube/client/credentials.js'
 import { dropIdle, makeAgent, retire } from '../../kube/client/kept-agent.js'
+import { PASSED_BY } from './headers.js'
 
 /** One request to the apiserver. */
 export interface UpstreamCall {
@@ -72,26 +73,12 @@ const makeAgents = (tls: Material['tls']): Agents => ({
   fresh: makeAgent(tls, { keepAlive: false, maxSockets: Infinity }),
 })
 
-type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>
-
-const endText = (address = '', port = 0): string => `${canonicalAddress(address) ?? ''} ${port}`
-
-/** Both ends of a connection, as whoever opened it sees them. */
-const asOpened = ({ localAddress, localPort, remoteAddress, remotePort }: Ends): string =>
-  `${endText(localAddress, localPort)} ${endText(remoteAddress, remotePort)}`
-
-/** The same, as whoever accepted it sees them. */
-const asAccepted = ({ localAddress, localPort, remoteAddress, remotePort }: Ends): string =>
-  `${endText(remoteAddress, remotePort)} ${endText(localAddress, localPort)}`
-
 /** Connections to the apiserver that carry the callers' credentials, never ours. */
 export class UpstreamPool {
   readonly #clock: Clock
   readonly #upstream: () => Promise<Material>
   #agents: Agents | undefined
   #look: { readonly at: number; readonly found: Promise<boolean> } | undefined
-  /** Both ends of each open connection. */
-  readonly #open = new Set<string>()
 
   /** @param upstream the apiserver's address and TLS material, without credentials */
   constructor(clock: Clock, upstream: () => Promise<Material>) {
@@ -102,11 +89,6 @@ export class UpstreamPool {
   /** The apiserver's address. Rejects with CredentialsError. */
   async server(): Promise<URL> {
     return (await this.#upstream()).server
-  }
-
-  /** Whether a client's connection is one of ours: then the apiserver's address leads to ourselves, by whatever name. */
-  isOwn(accepted: Ends): boolean {
-    return this.#open.has(asAccepted(accepted))
   }
 
   /** Begin a request; the caller writes its body. Rejects with CredentialsError. */
@@ -130,7 +112,7 @@ export class UpstreamPool {
       method: call.method,
       path: server.pathname.replace(/\/$/, '') + call.url,
       // As they arrived, with repeated ones.
-      headers: call.headers as unknown as http.OutgoingHttpHeaders,
+      headers: [...call.headers, ...PASSED_BY] as unknown as http.OutgoingHttpHeaders,
       setHost: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       agent: call.isPooled ? agents.kept : agents.fresh,
@@ -181,13 +163,6 @@ export class UpstreamPool {
     }
   }
 
-  #remember(socket: Socket): void {
-    const ends = asOpened(socket)
-    if (this.#open.has(ends)) return
-    this.#open.add(ends)
-    socket.once('close', () => this.#open.delete(ends))
-  }
-
   #answer(request: ClientRequest, { answerMs }: UpstreamCall): Promise<UpstreamAnswer> {
     const clock = this.#clock
     const cancels = [
@@ -208,7 +183,6 @@ export class UpstreamPool {
     }
     onConnected(request, socket => {
       cancel()
-      this.#remember(socket)
       socket.setKeepAlive(true, KEEPALIVE_MS)
       if (hasAnswered) return
       listen()
