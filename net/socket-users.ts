@@ -19,13 +19,16 @@ import {
 export const USERS_FRESH_MS = 100
 
 /**
- * Nor for so many times as long as reading it took: a local user, who can make it long, costs us a tenth of the time at most
- * for each table.
+ * Nor for so many times as long as reading it took: a local user, who can make both tables long, costs us a twentieth of the
+ * time at most for each.
  */
-const REST = 9
+const REST = 19
 
-/** But it is after this long, so that root is no stranger for longer; a read also takes long when others have the CPU. */
-const LONGEST_REST_MS = 1_000
+/**
+ * But it is after this long, so that root is no stranger for longer. A read of `MAX_TABLE_BYTES` takes a twentieth of it only
+ * on a slow machine; one that takes longer does when others have the CPU.
+ */
+const LONGEST_REST_MS = 3_000
 
 /** Timers may be early by a millisecond. */
 const EARLY_MS = 5

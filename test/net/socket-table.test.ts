@@ -63,6 +63,30 @@ t.test('users are those of sockets that are connected to one of the ports', asyn
   t.equal(usersOf([table], new Set([51_006, 51_007])).users.size, 3)
 })
 
+t.test('of connections to our port only those count that a program may have', async t => {
+  const ends = '0100007F:9C40 0100007F:C73E'
+  const queues = '00000000:00000000 00:00000000 00000000'
+  for (let state = 1; state <= 12; state++)
+    for (const inode of ['0', '7', '4294967295']) {
+      const text = state.toString(16).toUpperCase().padStart(2, '0')
+      const rows = [
+        ` 123: 0100007F:C73E 0100007F:9C40 ${text} ${queues}     0        0 ${inode} 1 0`,
+        `12345: ${ends} ${text} ${queues}  1000        0 ${inode} 1 0`,
+        `12346: 0200007F:C73E 00000000:0000 ${text} ${queues}     0        0 ${inode} 1 0\n`,
+      ].join('\n')
+      const isHeld = [1, 4, 5, 8].includes(state) && inode !== '0'
+      const expected = isHeld ? { [ends]: 1000 } : {}
+      t.strictSame(Object.fromEntries(usersOf([rows], PORTS).users), expected, `${text} ${inode}`)
+    }
+})
+
+t.test('a row that is cut off or is none names nobody', async t => {
+  const whole = row(1, '0100007F:C73E', 5)
+  for (let length = 0; length < whole.lastIndexOf('2 1 0'); length++)
+    t.equal(usersOf([`${whole.slice(0, length)}\n`], PORTS).users.size, 0)
+  t.equal(usersOf([whole.replace('    5 ', ' root ')], PORTS).users.size, 0)
+})
+
 t.test('a table as long as allowed is whole, a longer one is not', async t => {
   const piece = 'x'.repeat(MAX_TABLE_BYTES / 4)
   const last = row(1, '0100007F:C73E', 5)

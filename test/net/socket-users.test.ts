@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { kernelSockets, MAX_TABLE_BYTES, readTable } from '../../net/socket-table.js'
+import { kernelSockets, readTable } from '../../net/socket-table.js'
 import { byUser, sourceOf, trustedUsers } from '../../net/socket-users.js'
 import { endOf, type RemoteEnd, type Sources } from '../../net/sources.js'
 import { FakeClock } from '../../testkit/fake-clock.js'
@@ -241,7 +241,7 @@ class BusyClock extends FakeClock {
   }
 }
 
-for (const readMs of [0, 1, 20, 110])
+for (const readMs of [0, 1, 20, 110, 150])
   t.test(`a table that takes ${readMs} ms is read once for many connections`, async t => {
     const clock = new BusyClock()
     let reads = 0
@@ -255,12 +255,12 @@ for (const readMs of [0, 1, 20, 110])
     for (const one of ends) t.equal(sources.keyOf(one), undefined)
     t.equal(reads, 2, 'once for each family')
     const before = clock.now()
-    for (let i = 0; i < 6_000; i++) {
+    for (let i = 0; i < 8_000; i++) {
       sources.keyOf(opened(sources, '127.0.0.1', 5_000 + i))
       await clock.advance(i % 3 === 0 ? 5 : 0)
     }
     const [spent, passed] = [(reads - 2) * readMs, clock.now() - before]
-    t.ok(spent <= passed / 5 + 2 * readMs, `a tenth for each family, not ${spent} of ${passed} ms`)
+    t.ok(spent <= passed / 10 + 2 * readMs, `a tenth for both, not ${spent} of ${passed} ms`)
   })
 
 t.test('a flood of a stranger makes root wait for one read, not for ever', async t => {
@@ -292,7 +292,7 @@ t.test('a flood of a stranger makes root wait for one read, not for ever', async
     }
     t.strictSame(await asked, { key: 'user 0', isMember: true })
     const waited = knownAt! - cameAt - readMs
-    t.ok(waited <= Math.max(120, Math.min(1_020, readMs * 9 + 20)), `${readMs} ms: ${waited} ms`)
+    t.ok(waited <= Math.max(120, Math.min(3_020, readMs * 19 + 20)), `${readMs} ms: ${waited} ms`)
   }
 })
 
@@ -345,7 +345,7 @@ t.test('of a table that is too long the rest counts for nobody, which is said on
     [40_001, undefined],
   ] as const) {
     t.equal(sources.keyOf(opened(sources, '127.0.0.1', port)), key)
-    t.ok(bytes <= MAX_TABLE_BYTES)
+    t.ok(bytes <= 4 << 20, `${bytes} bytes`)
     await clock.advance(100)
   }
   t.strictSame(log.lines, [
