@@ -356,3 +356,13 @@ t.test('of a table that is too long the rest counts for nobody, which is said on
     },
   ])
 })
+
+t.test('sources that cannot know more later are asked a second time at once', async t => {
+  const clock = new FakeClock()
+  const { signal } = new AbortController()
+  const sources = { keyOf: () => undefined, isMember: () => false }
+  const asked = sourceOf({} as Socket, sources, { clock, signal })
+  await clock.advance(0)
+  const source = await asked
+  t.strictSame(source, { key: 'unknown', isMember: false })
+})
