@@ -193,10 +193,12 @@ export class CertificateKeeper implements CertificateSource {
     this.#served = pair
   }
 
-  /** Of the authority that signed it: others beside it in the Secret say nothing about it. */
+  /** Of the authorities that signed it: others beside them in the Secret say nothing about it. */
   #trustedSince(pair: ServingPair): number | undefined {
-    const checked = checkPair(pair, this.#options.names[0]!)
-    return checked.ok ? this.#trusted.get(checked.authority) : undefined
+    const checked = this.#check(pair)
+    const authorities = checked.ok ? checked.authorities : []
+    const since = authorities.flatMap(text => this.#trusted.get(text) ?? [])
+    return since.length === 0 ? undefined : Math.min(...since)
   }
 
   /** Also learns whom the webhooks trust, whether they can be written or not. */
@@ -234,14 +236,18 @@ export class CertificateKeeper implements CertificateSource {
   }
 
   #validity(pair: ServingPair): Validity | undefined {
-    const checked = checkPair(pair, this.#options.names[0]!)
+    const checked = this.#check(pair)
     return checked.ok ? checked.validity : undefined
+  }
+
+  #check(pair: ServingPair): ReturnType<typeof checkPair> {
+    return checkPair(pair, this.#options.names[0]!, this.#now())
   }
 
   /** Undefined when it can be used, and when there is none: the Secret comes empty. */
   #whyUnusable(pair: ServingPair | undefined): string | undefined {
     if (pair === undefined || pair.ca + pair.cert + pair.key === '') return undefined
-    const checked = checkPair(pair, this.#options.names[0]!)
+    const checked = this.#check(pair)
     if (!checked.ok) return checked.reason
     const now = this.#now()
     if (isValid(checked.validity, now)) return undefined

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { wholeIn } from '../../core/authorities.js'
 import { reasonOf } from '../../core/errors.js'
-import type { Authority, Validity } from '../model/rotation.js'
+import { isValid, type Authority, type Validity } from '../model/rotation.js'
 
 /** A server's certificate and the authority that signed only this one, as PEM. */
 export interface ServingPair {
@@ -88,9 +88,18 @@ const isForServers = ({ keyUsage }: { readonly keyUsage?: readonly string[] }): 
 /** Go takes no name from the subject, and of wildcards a whole label only. */
 const NAMES_OF_GO = { subject: 'never', partialWildcards: false } as const
 
-/** The key alone would do for an authority of another name, which no apiserver looks for. */
+/**
+ * The key alone would do for an authority of another name, which no apiserver looks for. `checkIssued` compares the serial,
+ * too, which a renewed authority no longer has, and takes names that differ in case.
+ */
 const isSignedBy = (server: X509Certificate, authority: X509Certificate): boolean =>
-  server.checkIssued(authority) && server.verify(authority.publicKey)
+  server.issuer === authority.subject && server.verify(authority.publicKey)
+
+/** Those that are valid now, the one that is valid longest first, or all where none is. An apiserver tries each. */
+const validFirst = (authorities: readonly Authority[], now: number): readonly Authority[] => {
+  const valid = authorities.filter(authority => isValid(authority, now))
+  return (valid.length > 0 ? valid : authorities).toSorted((one, other) => other.until - one.until)
+}
 
 /** Why no listener opens with it, as where a signature is too weak. */
 const whyNotServed = ({ cert, key }: ServingPair): string | undefined => {
@@ -102,16 +111,17 @@ const whyNotServed = ({ cert, key }: ServingPair): string | undefined => {
   }
 }
 
-/** A pair's validity and the authority that signed it, as PEM, or why it can be used at no time. */
+/** A pair's validity and the authorities that signed it, as PEM, or why it can be used at no time. */
 type PairCheck =
-  | { readonly ok: true; readonly validity: Validity; readonly authority: string }
+  | { readonly ok: true; readonly validity: Validity; readonly authorities: readonly string[] }
   | { readonly ok: false; readonly reason: string }
 
 /**
  * A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. What an
  * apiserver refuses is refused, too.
+ * @param now epoch ms; of authorities with one name and key those that are valid then count
  */
-export const checkPair = (pair: ServingPair, name: string): PairCheck => {
+export const checkPair = (pair: ServingPair, name: string, now: number): PairCheck => {
   const refuse = (reason: string) => ({ ok: false, reason }) as const
   try {
     const server = new X509Certificate(pair.cert)
@@ -122,14 +132,16 @@ export const checkPair = (pair: ServingPair, name: string): PairCheck => {
     const authorities = authoritiesOf(pair.ca)
     if (authorities.length === 0)
       return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
-    const authority = authorities.find(text => isSignedBy(server, new X509Certificate(text)))
-    if (authority === undefined) return refuse('another authority signed it')
-    const both = [server, new X509Certificate(authority)]
-    if (!both.every(isForServers))
+    const signers = authorities.filter(text => isSignedBy(server, new X509Certificate(text)))
+    if (signers.length === 0) return refuse('another authority signed it')
+    const fit = signers.filter(text => isForServers(new X509Certificate(text)))
+    if (fit.length === 0 || !isForServers(server))
       return refuse('it or its CA certificate is not for servers (extendedKeyUsage)')
     const weakness = whyNotServed(pair)
     if (weakness !== undefined) return refuse(`it cannot be served: ${weakness}`)
-    return { ok: true, validity: validityOf(both), authority }
+    const used = validFirst(fit.map(readAuthority), now)
+    const validity = validityOf([server, new X509Certificate(used[0]!.text)])
+    return { ok: true, validity, authorities: used.map(({ text }) => text) }
   } catch (error) {
     // Not PEM, or truncated.
     return refuse(`it or its key cannot be read: ${reasonOf(error)}`)

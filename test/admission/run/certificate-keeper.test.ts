@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas that share certificates, and apiservers that hear late whom to trust; time is virtual, TLS is real.
 import t, { type Test } from 'tap'
-import { generate } from 'selfsigned'
-import { createPublicKey } from 'node:crypto'
 import { checkServerIdentity, connect } from 'node:tls'
 import { CertificateKeeper } from '../../../admission/run/certificate-keeper.js'
 import type { CertificateSecret } from '../../../admission/run/certificate-secret.js'
-import { checkPair, makePair, type ServingPair } from '../../../admission/run/certificates.js'
+import { makePair, type ServingPair } from '../../../admission/run/certificates.js'
 import type { Served } from '../../../admission/run/certificate-source.js'
 import { KubeStatusError } from '../../../core/errors.js'
 import type { ResourceClient } from '../../../kube/client/resource-client.js'
 import type { Listener } from '../../../net/listen.js'
+import {
+  keyOn,
+  NAME,
+  ownMade,
+  refusedPairs,
+  renewed,
+  signedFor,
+} from '../../../testkit/admission/own-pairs.js'
 import {
   openWebhookBed,
   REGISTRATION,
@@ -23,62 +29,8 @@ import { seededRandom } from '../../../testkit/seeded-random.js'
 
 t.setTimeout(300_000)
 const never = new AbortController().signal
-const NAME = 'edge-health-webhook.edge-system.svc'
 const DAY = 86_400_000
 const HOUR = 3_600_000
-
-type Odd = Pick<NonNullable<Parameters<typeof generate>[1]>, 'extensions' | 'algorithm' | 'keyPair'>
-type Extension = NonNullable<Odd['extensions']>[number]
-
-const named = (value = NAME): Extension => ({
-  name: 'subjectAltName',
-  altNames: [{ type: 2, value }],
-})
-
-/** As others make them: valid for so many days from now, signed by an authority or by itself. */
-const ownMade = async (
-  cA: boolean,
-  since: number,
-  by?: ServingPair,
-  { extensions = [named()], ...odd }: Odd = {},
-): Promise<ServingPair> => {
-  const value = by === undefined ? 'one of ours' : NAME
-  const { cert, private: key } = await generate([{ name: 'commonName', value }], {
-    ...({ keyType: 'ec', algorithm: 'sha256' } as const),
-    notBeforeDate: new Date(Date.now() + since * DAY),
-    notAfterDate: new Date(Date.now() + (since + 60) * DAY),
-    extensions: [{ name: 'basicConstraints', cA }, ...extensions],
-    ...(by === undefined ? {} : { ca: by }),
-    ...odd,
-  })
-  return { ca: by?.cert ?? cert, cert, key }
-}
-
-/** Pairs that the TLS of Go, which apiservers use, refuses (tried with 1.26). */
-const refusedPairs = async (): Promise<[what: string, pair: ServingPair, reason: RegExp][]> => {
-  const ca = await ownMade(true, -1)
-  const signed = (odd: Odd, by = ca) => ownMade(false, -1, by, odd)
-  const clients: Extension = { name: 'extKeyUsage', clientAuth: true }
-  const caForClients = await ownMade(true, -1, undefined, { extensions: [clients] })
-  const publicKey = createPublicKey(ca.key).export({ type: 'spki', format: 'pem' }).toString()
-  const renamed = await ownMade(true, -1, ca, { keyPair: { privateKey: ca.key, publicKey } })
-  return [
-    ['a name in the subject alone', await signed({ extensions: [] }), /not for .*subjectAltName/],
-    [
-      'half a label for a wildcard',
-      await signed({ extensions: [named('edge*.edge-system.svc')] }),
-      /not for .*subjectAltName/,
-    ],
-    ['for clients', await signed({ extensions: [named(), clients] }), /not for servers/],
-    ['of an authority for clients', await signed({}, caForClients), /not for servers/],
-    [
-      'of an authority with that key and another name',
-      { ...(await signed({})), ca: renamed.cert },
-      /another authority/,
-    ],
-    ['a weak signature', await signed({ algorithm: 'sha1' }), /cannot be served: .*too weak/],
-  ]
-}
 
 const putByHand = async (bed: WebhookBed, { ca, cert, key }: ServingPair): Promise<void> => {
   await bed.spoilSecret('ca.crt', ca)
@@ -514,6 +466,27 @@ t.test('of two authorities the one that signed is waited for', async t => {
   t.match(keeper.status, { isTrusted: false }, 'the other authority does not count')
 })
 
+t.test('where an authority was renewed with its key, the older one is trust enough', async t => {
+  const { bed, clock, replicas } = await scene(t)
+  await bed.register()
+  const [{ keeper, log }] = replicas
+  await keeper.turn(never)
+  const ca = await ownMade(true, -3)
+  await putByHand(bed, await signedFor(keyOn('prime256v1'), ca))
+  await keeper.turn(never)
+  await clock.advance(60_000)
+  await keeper.turn(never)
+  const young = await signedFor(keyOn('prime256v1'), { ...ca, cert: await renewed(ca, -2) })
+  await putByHand(bed, { ...young, ca: young.ca + ca.cert })
+  await keeper.turn(never)
+  t.equal(replicas[0].served?.cert, young.cert, 'every apiserver knows one that signed it')
+  t.match(keeper.status, { isTrusted: true, trouble: null })
+  t.notOk(
+    log.lines.some(({ level }) => level === 'warn'),
+    'nothing was replaced',
+  )
+})
+
 t.test('a next certificate that nobody could trust is replaced when it is due', async t => {
   const { bed, clock, replicas, turn } = await scene(t)
   await bed.register()
@@ -527,32 +500,6 @@ t.test('a next certificate that nobody could trust is replaced when it is due', 
   t.not((await bed.secret())['next-tls.crt'], odd.cert)
   const said = replicas.flatMap(({ log }) => log.lines).filter(({ level }) => level === 'warn')
   t.match(said, [{ fields: { error: /none of an authority/ } }])
-})
-
-t.test('a pair is one certificate, its key and its authority, for the name', async t => {
-  const [one, other] = [await makePair([NAME], Date.now()), await makePair([NAME], Date.now() + 1)]
-  const good = { ok: true, validity: { from: Number, until: Number } }
-  const byOne = { ...good, authority: one.ca.trim() }
-  t.match(checkPair(one, NAME), byOne)
-  t.match(checkPair({ ...one, ca: other.ca + one.ca }, NAME), byOne, 'any of its authorities')
-  t.match(checkPair(await ownMade(true, -1), NAME), good)
-  const rows: [what: string, pair: ServingPair, reason: RegExp][] = [
-    ['the key', { ...one, key: other.key }, /key is of another/],
-    ['the authority', { ...one, ca: other.ca }, /another authority/],
-    ['no authority', { ...one, ca: '' }, /missing/],
-    ['half an authority', { ...one, ca: one.ca.slice(0, 200) }, /missing/],
-    ['the certificate itself', await ownMade(false, -1), /none of an authority \(CA:TRUE\)/],
-    ['no certificate', { ...one, cert: '' }, /cannot be read/],
-  ]
-  for (const [what, pair, reason] of [...rows, ...(await refusedPairs())])
-    t.match(checkPair(pair, NAME), { ok: false, reason }, what)
-  const usages: [what: string, extensions: Extension[]][] = [
-    ['servers and clients', [named(), { name: 'extKeyUsage', serverAuth: true, clientAuth: true }]],
-    ['a wildcard for the label', [named('*.edge-system.svc')]],
-  ]
-  for (const [what, extensions] of usages)
-    t.match(checkPair(await ownMade(true, -1, undefined, { extensions }), NAME), good, what)
-  t.match(checkPair(one, 'other.edge-system.svc'), { ok: false, reason: /not for other/ })
 })
 
 t.test('trouble is logged once, and its end once', async t => {
