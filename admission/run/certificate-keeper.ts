@@ -106,7 +106,7 @@ export class CertificateKeeper implements CertificateSource {
     try {
       this.#serve((await this.#renew(signal)).current)
     } finally {
-      // Reviews need it in any case, also while the Secret cannot be read or written.
+      // Reviews need it also while the Secret cannot be written. While it cannot be read the bundle stays as it is.
       if (this.#served !== undefined) await this.#register(signal)
     }
   }

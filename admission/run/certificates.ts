@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { wholeIn } from '../../core/authorities.js'
 import { reasonOf } from '../../core/errors.js'
@@ -55,16 +55,32 @@ export const makePair = async (names: readonly string[], now: number): Promise<S
   return { ca: ca.cert, cert: server.cert, key: server.private }
 }
 
-const isAuthority = (text: string): boolean => {
+/** Curves on which a server's key may be for Go's TLS. */
+const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1']
+/** On this one an authority's may be, too. */
+const P_224 = 'secp224r1'
+
+const KEYS = 'RSA, P-256, P-384, P-521 or Ed25519'
+
+const isKeyForGo = (key: KeyObject, curves: readonly (string | undefined)[]): boolean =>
+  key.asymmetricKeyType === 'ec'
+    ? curves.includes(key.asymmetricKeyDetails?.namedCurve)
+    : key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'ed25519'
+
+/** Labelled CERTIFICATE, since Go skips the other labels that OpenSSL knows; undefined for what is none of an authority. */
+const authorityOf = (text: string): string | undefined => {
   try {
-    return new X509Certificate(text).ca
+    const certificate = new X509Certificate(text)
+    const isFit = certificate.ca && isKeyForGo(certificate.publicKey, [...CURVES, P_224])
+    return isFit ? certificate.toString().trimEnd() : undefined
   } catch {
-    return false
+    return undefined
   }
 }
 
 /** The authorities' certificates in a PEM text. Anything else would make the apiserver refuse the whole bundle. */
-export const authoritiesOf = (text = ''): readonly string[] => wholeIn(text).filter(isAuthority)
+export const authoritiesOf = (text = ''): readonly string[] =>
+  wholeIn(text).flatMap(each => authorityOf(each) ?? [])
 
 /** When all are valid. */
 const validityOf = (all: readonly X509Certificate[]): Validity => ({
@@ -117,8 +133,8 @@ type PairCheck =
   | { readonly ok: false; readonly reason: string }
 
 /**
- * A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. What an
- * apiserver refuses is refused, too.
+ * A pair is for this name, and signed by one of its authorities; both certificates are needed while it is served. Most of
+ * what an apiserver refuses is refused, too; nameConstraints and critical extensions that Go does not know are not looked at.
  * @param now epoch ms; of authorities with one name and key those that are valid then count
  */
 export const checkPair = (pair: ServingPair, name: string, now: number): PairCheck => {
@@ -127,11 +143,14 @@ export const checkPair = (pair: ServingPair, name: string, now: number): PairChe
     const server = new X509Certificate(pair.cert)
     if (!server.checkPrivateKey(createPrivateKey(pair.key)))
       return refuse('the key is of another one')
+    if (!isKeyForGo(server.publicKey, CURVES)) return refuse(`its key is not ${KEYS}`)
     if (server.checkHost(name, NAMES_OF_GO) === undefined)
       return refuse(`it is not for ${name} (subjectAltName)`)
     const authorities = authoritiesOf(pair.ca)
     if (authorities.length === 0)
-      return refuse('its CA certificate is missing, broken, or none of an authority (CA:TRUE)')
+      return refuse(
+        `its CA certificate is missing, broken, or none of an authority (CA:TRUE) whose key is ${KEYS}`,
+      )
     const signers = authorities.filter(text => isSignedBy(server, new X509Certificate(text)))
     if (signers.length === 0) return refuse('another authority signed it')
     const fit = signers.filter(text => isForServers(new X509Certificate(text)))

@@ -9,6 +9,7 @@ import {
 } from 'node:crypto'
 import {
   AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
   GeneralNames,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
@@ -70,7 +71,7 @@ export const renewed = async (
 export const signedFor = async (
   privateKey: KeyObject,
   by: ServingPair,
-  issuer = AUTHORITY,
+  { issuer = AUTHORITY, cA = false } = {},
 ): Promise<ServingPair> => {
   const signing = createPrivateKey(by.key).export({ type: 'pkcs8', format: 'der' })
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
@@ -84,6 +85,7 @@ export const signedFor = async (
       signingKey: await webcrypto.subtle.importKey('pkcs8', signing, algorithm, false, ['sign']),
       signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
       extensions: [
+        new BasicConstraintsExtension(cA),
         new SubjectAlternativeNameExtension([{ type: 'dns', value: NAME }]),
         new AuthorityKeyIdentifierExtension({ name, serialNumber }),
       ],
@@ -122,8 +124,13 @@ export const refusedPairs = async (): Promise<
     ],
     [
       'of an authority whose name is written otherwise',
-      await signedFor(keyOn('prime256v1'), ca, AUTHORITY.toUpperCase()),
+      await signedFor(keyOn('prime256v1'), ca, { issuer: AUTHORITY.toUpperCase() }),
       /another authority/,
+    ],
+    [
+      'a key on a curve that Go does not know',
+      await signedFor(keyOn('secp256k1'), ca),
+      /its key is/,
     ],
     ['a weak signature', await signed({ algorithm: 'sha1' }), /cannot be served: .*too weak/],
   ]

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import t from 'tap'
-import { checkPair, makePair, type ServingPair } from '../../../admission/run/certificates.js'
+import {
+  authoritiesOf,
+  checkPair,
+  makePair,
+  type ServingPair,
+} from '../../../admission/run/certificates.js'
 import {
   forClients,
   keyOn,
@@ -74,4 +80,43 @@ t.test('of authorities with one name and key an apiserver tries each', async t =
     )
   }
   t.match(check({ ...signed, ca: forOthers }), { ok: false, reason: /not for servers/ })
+})
+
+t.test('keys are of the kinds that the TLS of Go knows', async t => {
+  const ca = await ownMade(true, -1)
+  const rows: [what: string, key: KeyObject, isKnown: boolean][] = [
+    ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, true],
+    ['P-256', keyOn('prime256v1'), true],
+    ['P-384', keyOn('secp384r1'), true],
+    ['P-521', keyOn('secp521r1'), true],
+    ['Ed25519', generateKeyPairSync('ed25519').privateKey, true],
+    ['P-224', keyOn('secp224r1'), false],
+    ['secp256k1', keyOn('secp256k1'), false],
+    ['brainpool', keyOn('brainpoolP256r1'), false],
+    ['Ed448', generateKeyPairSync('ed448').privateKey, false],
+    ['RSA-PSS', generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).privateKey, false],
+  ]
+  const refused = { ok: false, reason: /^its key is not RSA, P-256, P-384, P-521 or Ed25519$/ }
+  for (const [what, key, isKnown] of rows)
+    t.match(check(await signedFor(key, ca)), isKnown ? { ok: true } : refused, what)
+})
+
+t.test('an authority comes as an apiserver reads it, or not at all', async t => {
+  const pair = await makePair([NAME], NOW)
+  for (const label of ['CERTIFICATE', 'X509 CERTIFICATE', 'TRUSTED CERTIFICATE']) {
+    const ca = pair.ca.replaceAll('CERTIFICATE', label)
+    t.strictSame(authoritiesOf(ca), [pair.ca.trim()], label)
+    t.match(check({ ...pair, ca }), { ok: true, authorities: [pair.ca.trim()] }, label)
+  }
+  t.strictSame(authoritiesOf(pair.ca.replaceAll('\n', '\r\n')), [pair.ca.trim()], 'CRLF')
+  const by = await ownMade(true, -1)
+  const rows: [curve: string, count: number][] = [
+    ['secp384r1', 1],
+    ['secp224r1', 1],
+    ['secp256k1', 0],
+  ]
+  for (const [curve, count] of rows) {
+    const { cert } = await signedFor(keyOn(curve), by, { cA: true })
+    t.equal(authoritiesOf(cert).length, count, curve)
+  }
 })
