@@ -60,8 +60,8 @@ const CORE = 'core'
 const NOTHING = 'null'
 
 const PART = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
-/** Longer selectors are refused; agents use none so long. */
-const MAX_TEXT = 2_048
+/** Longer ids and selectors are refused; agents use none so long. */
+export const MAX_TEXT = 2_048
 const MAX_LIMIT = 10_000
 
 const textAt = (map: JsonMap, key: string): string => {

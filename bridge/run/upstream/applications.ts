@@ -13,6 +13,7 @@ import {
 } from '../../model/application/agent-right.js'
 import { agentView, listBody } from '../../model/application/agent-view.js'
 import {
+  MAX_TEXT,
   parseApplication,
   type Application,
   type Listing,
@@ -156,6 +157,9 @@ export const syncWatches = async (call: Call): Promise<Result> => {
   const asked = Object.entries(contentObject('watches', call.message.content ?? {}))
   if (asked.length > MAX_WATCHES)
     return refused(429, 'TooManyRequests', `a node has at most ${MAX_WATCHES} watches`)
+  // The answer repeats them.
+  if (asked.some(([id]) => id.length > MAX_TEXT))
+    return refused(400, 'BadRequest', `ids of watches have at most ${MAX_TEXT} characters`)
   call.watches.keepOnly(call.node, new Set(asked.map(([id]) => id)))
   const failed: JsonMap = {}
   for (const [id, one] of asked) {
