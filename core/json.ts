@@ -39,21 +39,32 @@ export const copyJson = (
 /** What a value costs beside its bytes, however small it is: as much as this many bytes. */
 export const VALUE_WORK = 64
 
-/** A map with more keys becomes a hash table, each of whose keys costs as much as `WIDE_FACTOR` values. */
+/** A map with more keys becomes a hash table, as do many maps that have no key in common. */
 const WIDE_MAP = 128
-const WIDE_FACTOR = 8
+/** What each key of a wide map costs, and each that no other map has: as much as this many values. */
+const KEY_FACTOR = 8
 
-/** What it costs to read, copy or compare a value: its characters, and `VALUE_WORK` for each value in it. */
-export const jsonWork = (value: unknown): number => {
+const workOf = (value: unknown, known: Set<string>): number => {
   if (typeof value === 'string') return VALUE_WORK + value.length
   if (Array.isArray(value))
-    return value.reduce<number>((sum, item) => sum + jsonWork(item), VALUE_WORK)
+    return value.reduce<number>((sum, item) => sum + workOf(item, known), VALUE_WORK)
   if (!isMap(value)) return VALUE_WORK
   const keys = Object.keys(value)
-  let work = VALUE_WORK * (keys.length > WIDE_MAP ? keys.length * WIDE_FACTOR : 1)
-  for (const key of keys) work += key.length + jsonWork(value[key])
+  const isWide = keys.length > WIDE_MAP
+  let work = VALUE_WORK
+  for (const key of keys) {
+    if (isWide || !known.has(key)) work += VALUE_WORK * KEY_FACTOR
+    known.add(key)
+    work += key.length + workOf(value[key], known)
+  }
   return work
 }
+
+/**
+ * What it costs to read, copy or compare a value: its characters, `VALUE_WORK` for each value in it, and more for each
+ * different key.
+ */
+export const jsonWork = (value: unknown): number => workOf(value, new Set())
 
 /** Freeze a value of maps and lists deeply. */
 export const freeze = <T>(value: T): T => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { childOf, type Child } from './child.js'
+import { asText, childOf, type Child } from './child.js'
 import type { Naming } from './name.js'
 import {
   childKindOf,
@@ -125,15 +125,17 @@ const renderUnit = (
   const naming = nameOf(kind, unit)
   if (!naming.ok) return refuse('NameTaken', naming.trouble)
   const spec = inUnit(grid, chosen.template as WorkloadSpec, unit)
+  const keep = (child: Child): Child => (chosen.ownBytes === 0 ? child : asText(child))
+  const { name } = naming
   if (!grid.hasHeadlessServices)
-    return { children: [childOf(grid, { kind, name: naming.name, unit, spec })], failures: [] }
+    return { children: [keep(childOf(grid, { kind, name, unit, spec }))], failures: [] }
   const service = nameOf('Service', unit)
   if (!service.ok) return refuse('NameTaken', service.trouble)
   const stateful = { ...withPodLabel(spec, unit), serviceName: service.name }
   return {
     children: [
       childOf(grid, { kind: 'Service', name: service.name, unit, spec: headlessSpec(spec, unit) }),
-      childOf(grid, { kind, name: naming.name, unit, spec: stateful }),
+      keep(childOf(grid, { kind, name, unit, spec: stateful })),
     ],
     failures: [],
   }

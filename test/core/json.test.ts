@@ -42,7 +42,7 @@ t.test('the size of a value is that of its JSON in bytes', t => {
   t.end()
 })
 
-t.test('small values cost work beside their characters, and keys of wide maps more', t => {
+t.test('small values cost work beside their characters, and keys that make maps dear more', t => {
   const wide = Object.fromEntries(Array.from({ length: 129 }, (_, at) => [`k${100 + at}`, 0]))
   const rows: [value: unknown, values: number, characters: number][] = [
     [undefined, 1, 0],
@@ -50,8 +50,11 @@ t.test('small values cost work beside their characters, and keys of wide maps mo
     ['text', 1, 4],
     [[], 1, 0],
     [[[], {}, 'a'], 4, 1],
-    [{ key: { a: 'bc' } }, 3, 6],
-    [wide, 129 * 8 + 129, 129 * 4],
+    [{ key: { a: 'bc' } }, 3 + 2 * 8, 6],
+    [[{ a: 1 }, { a: 2 }, { a: { a: 3 } }], 8 + 8, 4],
+    [{ a: 1, b: { c: 2 } }, 4 + 3 * 8, 3],
+    [wide, 1 + 129 * (8 + 1), 129 * 4],
+    [[wide, wide], 1 + 2 * (1 + 129 * (8 + 1)), 2 * 129 * 4],
   ]
   for (const [value, values, characters] of rows)
     t.equal(jsonWork(value), values * VALUE_WORK + characters)

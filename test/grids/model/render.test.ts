@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { parseGrid } from '../../../grids/model/parse.js'
 import { planGrids } from '../../../grids/model/plan.js'
@@ -168,6 +170,14 @@ t.test('overrides whose work keeps the controller from other grids, whatever the
 /** Maps inside of each other. */
 const nested = (levels: number): object => (levels === 0 ? {} : { '': nested(levels - 1) })
 
+/** Maps inside of each other whose keys all differ: V8 shares nothing between them. */
+const chains = (count: number): readonly object[] => {
+  let keys = 0
+  const chain = (levels: number): object =>
+    levels === 0 ? {} : { [(keys++).toString(36)]: chain(levels - 1) }
+  return Array.from({ length: count }, () => chain(55))
+}
+
 /** Overrides that take far longer than their text is long, in each of a thousand units. */
 const COSTLY: readonly [claim: string, patches: readonly object[], spec?: object][] = [
   [
@@ -194,6 +204,11 @@ const COSTLY: readonly [claim: string, patches: readonly object[], spec?: object
     [{ op: 'replace', path: '/replicas', value: 1 }],
     { template: template('nginx:1', { x: Array.from({ length: 9_000 }, () => ({})) }) },
   ],
+  [
+    'thousands of different keys',
+    [{ op: 'replace', path: '/replicas', value: 1 }],
+    { template: template('nginx:1', { x: chains(68) }) },
+  ],
 ]
 
 t.test('overrides that take far longer than their text is long are TooLarge', t => {
@@ -205,6 +220,27 @@ t.test('overrides that take far longer than their text is long are TooLarge', t 
     t.strictSame([children.length, failures.length], [0, 1_000], claim)
     t.strictSame([...new Set(failures.map(({ reason }) => reason))], ['TooLarge'], claim)
   }
+  t.end()
+})
+
+t.test('children with overrides take memory for their text, however many values they have', t => {
+  const patches = [{ op: 'add', path: '/template/metadata/annotations', value: { on: '{{unit}}' } }]
+  const x = Array.from({ length: 3_000 }, () => ({}))
+  const raw = deploymentGrid('web', {
+    template: template('nginx:1', { x }),
+    overrides: [{ patches }],
+  })
+  const nodes = sites(...Array.from({ length: 300 }, (_, at) => `s${at}`))
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  gc()
+  const before = process.memoryUsage().heapUsed
+  const { children } = planOne(raw, nodes)
+  gc()
+  const mib = (process.memoryUsage().heapUsed - before) / 1_048_576
+  t.ok(mib < 10, `${mib} MiB`)
+  const sizes = new Set(children.map(({ object }) => (object['spec'] as { x: object[] }).x.length))
+  t.strictSame([children.length, [...sizes]], [300, [3_000]])
   t.end()
 })
 
