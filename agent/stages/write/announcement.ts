@@ -33,18 +33,18 @@ interface Options extends Pick<
   readonly nodeName: string
 }
 
-/** What a record says is with all others after so many exchanges, nearly always. */
+/** After so many exchanges nearly all members have heard what a record says. */
 const EXCHANGES = 3
 
 /**
- * Something that becomes true or false for a zone, told once by one agent. Agents learn at different moments who that is, so
- * it must have been the same one for a while; and whether it got through only that one knows, so the others would tell it
- * until a broken link of its node had been noticed.
+ * Something that becomes true or false for a zone, told once by one agent, the speaker. Agents learn at different moments who
+ * that is, so it tells it only when it has been the speaker for a while. Only the speaker knows whether the apiserver took it,
+ * so the others stay ready to take over until they would have heard that the speaker's link is cut.
  */
 export class Announcement {
   readonly #self: string
   readonly #seams: AnnouncementSeams
-  /** After which time all agents agree who is heard, and on whose links work after a cut; and that the speaker's link does. */
+  /** After these times all agents agree who is heard; whose links work after a cut; and that the speaker's link was not cut. */
   readonly #heardMs: number
   readonly #linksMs: number
   readonly #saidMs: number
